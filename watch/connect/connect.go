@@ -1,0 +1,101 @@
+// Package connect is the one door to an API server: every rest.Config of the
+// program is made here, and nobody else may load a kubeconfig, build a
+// rest.Config or own an http.Client (a test over the source tree enforces it).
+//
+// A config cannot be had without naming the transport wrapper that guards its
+// writes. The wrapper is a parameter because the guard lives in package
+// reconcile, which this package must not import: cmd joins the two.
+//
+// Copies made with rest.CopyConfig keep the wrapper, so whatever derives a
+// client from such a config passes the same guard.
+package connect
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// Wrap puts a guard around a transport. It is called once for each transport
+// that client-go builds; the result must be safe for concurrent use.
+type Wrap func(http.RoundTripper) http.RoundTripper
+
+// Limits are the client-side rate limits of a config, in requests per second.
+// A negative QPS switches them off (client-go v0.37.1 rest/config.go).
+type Limits struct {
+	QPS   float32
+	Burst int
+}
+
+// ErrNoGuard is returned when a config is asked for without a guard.
+var ErrNoGuard = errors.New("refusing to build a client config without a guard around its transport")
+
+// Kubeconfig makes a config from the user's kubeconfig, already merged with
+// the flags of the command line.
+func Kubeconfig(loader clientcmd.ClientConfig, wrap Wrap, limits Limits) (*rest.Config, error) {
+	if wrap == nil {
+		return nil, ErrNoGuard
+	}
+	config, err := loader.ClientConfig()
+	if err != nil {
+		if clientcmd.IsEmptyConfig(err) {
+			return nil, fmt.Errorf("no cluster is configured: set KUBECONFIG or --kubeconfig, or add --sandbox to use the embedded control plane")
+		}
+		return nil, fmt.Errorf("load kubeconfig: %w", err)
+	}
+	return finish(config, wrap, limits), nil
+}
+
+// Endpoint is where an API server listens and how to be let in.
+type Endpoint struct {
+	// URL is "https://127.0.0.1:43210".
+	URL string
+	// CA is the PEM bundle that must have signed the server's certificate.
+	CA []byte
+	// Token is a bearer token.
+	Token string
+}
+
+// Server makes a config for an endpoint that is known without a kubeconfig:
+// the embedded control plane.
+func Server(endpoint Endpoint, wrap Wrap, limits Limits) (*rest.Config, error) {
+	if wrap == nil {
+		return nil, ErrNoGuard
+	}
+	if len(endpoint.CA) == 0 {
+		return nil, fmt.Errorf("connect to %s: no certificate authority to check it by", endpoint.URL)
+	}
+	return finish(&rest.Config{
+		Host:            endpoint.URL,
+		BearerToken:     endpoint.Token,
+		TLSClientConfig: rest.TLSClientConfig{CAData: endpoint.CA},
+	}, wrap, limits), nil
+}
+
+func finish(config *rest.Config, wrap Wrap, limits Limits) *rest.Config {
+	config.QPS, config.Burst = limits.QPS, limits.Burst
+	config.UserAgent = "kctl-ctrl"
+	config.Wrap(func(rt http.RoundTripper) http.RoundTripper { return wrap(rt) })
+	return config
+}
+
+// AuthorityOf returns the PEM bundle that config trusts to name its server,
+// read from the file where the kubeconfig gives one. It is empty for a config
+// that relies on the machine's own roots or checks nothing.
+func AuthorityOf(config *rest.Config) ([]byte, error) {
+	if config.Insecure {
+		return nil, nil
+	}
+	if len(config.CAData) > 0 || config.CAFile == "" {
+		return config.CAData, nil
+	}
+	pem, err := os.ReadFile(config.CAFile)
+	if err != nil {
+		return nil, fmt.Errorf("read the certificate authority of %s: %w", config.Host, err)
+	}
+	return pem, nil
+}

@@ -1,0 +1,16 @@
+// Package state is the vocabulary of kctl-ctrl: what can be observed of a
+// controller (Event), one line of the journal (Entry), and the picture that a
+// journal adds up to (Snapshot).
+//
+// It is a leaf. It imports the standard library and apimachinery's plain types,
+// does no I/O, starts no goroutine and reads no clock, so that a recording, a
+// replay, a test and a live session mean the same thing.
+//
+// The flow through it is one way:
+//
+//	Event --(numbered and dated by the hub)--> Entry --Fold--> Snapshot
+//
+// Producers (the taps of reconcile, the informers of watch) create Events and
+// hand them to a Recorder. They must have removed Secret values with Redact
+// before: nothing below this package looks for secrets again.
+package state
