@@ -1,0 +1,234 @@
+// Package rooms holds the tests that keep the program's rooms apart: who may
+// import whom, and that there is one door to an API server. It reads the source
+// tree and links nothing of it.
+package rooms
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/kctl-ctrl/kctl-ctrl/"
+
+// A rule forbids packages of one room to depend, directly or not, on packages
+// whose path begins with one of the prefixes.
+type rule struct {
+	room   string
+	except []string
+	never  []string
+	reason string
+}
+
+var rules = []rule{
+	{
+		room: "watch/state", never: []string{"k8s.io/client-go", "k8s.io/kubernetes", "github.com/charmbracelet", module},
+		except: []string{module + "watch/state"},
+		reason: "state is the leaf that recordings, replays and every other room share: plain data",
+	},
+	{
+		room: "render", never: []string{"k8s.io/client-go", "k8s.io/kubernetes", module + "watch/connect", module + "watch/hub", module + "reconcile", module + "tui", module + "cmd"},
+		reason: "render turns state into text; what it prints must be reproducible from a recording",
+	},
+	{
+		room: "tui", never: []string{"k8s.io/client-go", "k8s.io/kubernetes", module + "watch/connect", module + "reconcile", module + "cmd"},
+		reason: "the screen sees the world through snapshots only, so that it can be drawn from a recording",
+	},
+	{
+		room: "watch", never: []string{"k8s.io/kubernetes", module + "reconcile", module + "tui", module + "render", module + "cmd"},
+		reason: "reading a cluster must stay light and must not reach the loops",
+	},
+	{
+		room: "reconcile", never: []string{module + "watch/connect", module + "watch/hub", module + "tui", module + "render", module + "cmd"},
+		reason: "the loops get their config and their recorder handed in: one door, opened in cmd",
+	},
+	{
+		room: "reconcile/guard", never: []string{"k8s.io/kubernetes"},
+		reason: "the guard is read by people who check it: it must stay small and light",
+	},
+	{
+		room: "reconcile/plan", never: []string{"k8s.io/kubernetes"},
+		reason: "comparing two states needs no control plane; its tests must stay light",
+	},
+	{
+		room: "", never: []string{
+			"k8s.io/kubernetes/pkg/volume/hostpath", "k8s.io/kubernetes/pkg/volume/nfs", "k8s.io/kubernetes/pkg/volume/iscsi",
+			"k8s.io/kubernetes/pkg/volume/fc", "k8s.io/kubernetes/pkg/volume/flexvolume", "k8s.io/kubernetes/pkg/volume/local",
+			"k8s.io/kubernetes/cmd/kube-controller-manager/app/plugins",
+		},
+		reason: "these volume plugins act on the files and processes of the machine this program runs on: a PersistentVolume could delete a user's directories",
+	},
+}
+
+type listed struct {
+	ImportPath string
+	Dir        string
+	GoFiles    []string
+	Imports    []string
+	Deps       []string
+	Module     *struct{ Path string }
+}
+
+func list(t *testing.T) []listed {
+	t.Helper()
+	cmd := exec.Command("go", "list", "-deps", "-json=ImportPath,Dir,GoFiles,Imports,Deps,Module", module+"...")
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v\n%s", err, stderr.String())
+	}
+	var packages []listed
+	for dec := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p listed
+		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		packages = append(packages, p)
+	}
+	return packages
+}
+
+func inRoom(path, room string) bool {
+	rest, ours := strings.CutPrefix(path, module)
+	return ours && (room == "" || rest == room || strings.HasPrefix(rest, room+"/"))
+}
+
+func hasPrefix(path string, prefixes []string) bool {
+	return slices.ContainsFunc(prefixes, func(p string) bool {
+		return path == strings.TrimSuffix(p, "/") || strings.HasPrefix(path, strings.TrimSuffix(p, "/")+"/")
+	})
+}
+
+// broken lists the dependencies that break a rule.
+func broken(r rule, packages []listed) []string {
+	var found []string
+	for _, p := range packages {
+		if !inRoom(p.ImportPath, r.room) {
+			continue
+		}
+		for _, dep := range p.Deps {
+			if hasPrefix(dep, r.never) && !hasPrefix(dep, r.except) {
+				found = append(found, fmt.Sprintf("%s depends on %s", p.ImportPath, dep))
+			}
+		}
+	}
+	return found
+}
+
+func TestRooms(t *testing.T) {
+	packages := list(t)
+	for _, r := range rules {
+		for _, f := range broken(r, packages) {
+			t.Errorf("%s\n\tforbidden: %s", f, r.reason)
+		}
+	}
+}
+
+// A rule that matches nothing would pass for ever: each must catch a package
+// that does what it forbids.
+func TestRulesCatch(t *testing.T) {
+	for _, r := range rules {
+		culprit := listed{ImportPath: module + strings.TrimPrefix(r.room+"/culprit", "/"), Deps: []string{strings.TrimSuffix(r.never[0], "/")}}
+		if len(broken(r, []listed{culprit})) == 0 {
+			t.Errorf("the rule for %q does not catch %s", r.room, r.never[0])
+		}
+	}
+}
+
+// doors are the files that may make a client config or an HTTP client, each
+// with its reason.
+var doors = map[string]string{
+	"watch/connect/connect.go": "the one door",
+}
+
+// makers are the calls and literals that make a way to an API server.
+var makers = map[string][]string{
+	"k8s.io/client-go/rest":            {"Config", "InClusterConfig", "AnonymousClientConfig"},
+	"k8s.io/client-go/tools/clientcmd": {"BuildConfigFromFlags", "RESTConfigFromKubeConfig", "NewNonInteractiveDeferredLoadingClientConfig", "NewDefaultClientConfig"},
+	"net/http":                         {"Client", "DefaultClient", "DefaultTransport", "Transport", "Get", "Post", "PostForm", "Head"},
+}
+
+// TestOneDoor finds rest.Config literals, kubeconfig loads and HTTP clients
+// outside the door.
+func TestOneDoor(t *testing.T) {
+	for _, p := range list(t) {
+		if !inRoom(p.ImportPath, "") {
+			continue
+		}
+		for _, name := range p.GoFiles {
+			file := filepath.Join(p.Dir, name)
+			rel := strings.TrimPrefix(p.ImportPath, module) + "/" + name
+			if _, allowed := doors[rel]; allowed {
+				continue
+			}
+			for _, f := range doorsIn(t, file) {
+				t.Errorf("%s: %s\n\tclient configs and HTTP clients are made in watch/connect only, where the guard is put around them", rel, f)
+			}
+		}
+	}
+}
+
+func doorsIn(t *testing.T, file string) []string {
+	t.Helper()
+	fset := token.NewFileSet()
+	tree, err := parser.ParseFile(fset, file, nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := map[string]string{}
+	for _, spec := range tree.Imports {
+		path := strings.Trim(spec.Path.Value, `"`)
+		name := filepath.Base(path)
+		if spec.Name != nil {
+			name = spec.Name.Name
+		}
+		if _, watched := makers[path]; watched {
+			names[name] = path
+		}
+	}
+	var found []string
+	report := func(n ast.Node, sel *ast.SelectorExpr) {
+		pkg, ok := sel.X.(*ast.Ident)
+		if !ok || !slices.Contains(makers[names[pkg.Name]], sel.Sel.Name) {
+			return
+		}
+		found = append(found, fmt.Sprintf("line %d makes %s.%s", fset.Position(n.Pos()).Line, names[pkg.Name], sel.Sel.Name))
+	}
+	ast.Inspect(tree, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.CompositeLit:
+			if sel, ok := n.Type.(*ast.SelectorExpr); ok {
+				report(n, sel)
+			}
+		case *ast.CallExpr:
+			if sel, ok := n.Fun.(*ast.SelectorExpr); ok {
+				report(n, sel)
+			}
+		case *ast.SelectorExpr:
+			if n.Sel.Name == "DefaultClient" || n.Sel.Name == "DefaultTransport" {
+				report(n, n)
+			}
+		}
+		return true
+	})
+	return found
+}
+
+// The scan itself must see what it looks for: the door makes a config.
+func TestOneDoorSees(t *testing.T) {
+	if len(doorsIn(t, filepath.Join("..", "..", "..", "watch", "connect", "connect.go"))) == 0 {
+		t.Error("the scan does not see the rest.Config that watch/connect makes")
+	}
+}
