@@ -1,0 +1,148 @@
+package settle
+
+import (
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+)
+
+// unconfirmedAfter is how long a write may wait for its watch event before it
+// stops counting as unsettled. A no-op update has no event of its own and is
+// recognised by its resourceVersion; what remains are answers that carry none
+// (a binding, an eviction) on objects that nothing follows.
+const unconfirmedAfter = 5 * time.Second
+
+// Deliveries is what the taps know of the events that handlers have returned
+// from.
+type Deliveries interface {
+	// Seen reports whether every handler on the object's type has returned from
+	// an event at or after resourceVersion. It is true for a type that no
+	// handler follows.
+	Seen(object state.Ref, resourceVersion string) bool
+	// SeenDeleted reports the same of the object's deletion, or of the update
+	// that began it.
+	SeenDeleted(object state.Ref) bool
+}
+
+// Writes follows mutating requests from the moment they are sent until the
+// loops have been told of their result.
+//
+// Its methods are safe for concurrent use. The zero Writes is not ready; see
+// NewWrites.
+type Writes struct {
+	now func() time.Time
+
+	mu       sync.Mutex
+	inFlight int
+	pending  []pendingWrite
+	// generation rises with every change, so that a reader can tell whether
+	// something happened between two looks.
+	generation uint64
+	unseen     int
+	changed    chan struct{}
+}
+
+type pendingWrite struct {
+	write state.WriteFinished
+	since time.Time
+}
+
+// NewWrites begins with nothing in flight. now may be nil for the wall clock.
+func NewWrites(now func() time.Time) *Writes {
+	if now == nil {
+		now = time.Now
+	}
+	return &Writes{now: now, changed: make(chan struct{})}
+}
+
+// Wrap counts the mutating requests that are under way through rt. It belongs
+// outside the guard, so that a request the guard holds back counts too.
+func (w *Writes) Wrap(rt http.RoundTripper) http.RoundTripper {
+	return roundTripper(func(r *http.Request) (*http.Response, error) {
+		switch r.Method {
+		case http.MethodGet, http.MethodHead, http.MethodOptions:
+			return rt.RoundTrip(r)
+		}
+		w.change(func() { w.inFlight++ })
+		defer w.change(func() { w.inFlight-- })
+		return rt.RoundTrip(r)
+	})
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// Finished takes a write's record. Writes that reached the server are pending
+// from now on; answers of the guard never have a watch event and are not.
+func (w *Writes) Finished(write state.WriteFinished) {
+	if write.Result != state.WriteDone || write.Mode == state.ModeDryRunServer {
+		return
+	}
+	w.change(func() { w.pending = append(w.pending, pendingWrite{write: write, since: w.now()}) })
+}
+
+func (w *Writes) change(f func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	f()
+	w.generation++
+	close(w.changed)
+	w.changed = make(chan struct{})
+}
+
+// Changed is closed at the next change.
+func (w *Writes) Changed() <-chan struct{} {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.changed
+}
+
+// Unconfirmed counts the writes that were given up waiting for.
+func (w *Writes) Unconfirmed() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.unseen
+}
+
+// look drops the writes that deliveries confirms and says what is left, with
+// the generation it looked at.
+func (w *Writes) look(deliveries Deliveries) (busy []string, generation uint64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	now := w.now()
+	kept := w.pending[:0]
+	for _, p := range w.pending {
+		switch {
+		case seen(deliveries, p.write):
+		case now.Sub(p.since) > unconfirmedAfter:
+			w.unseen++
+		default:
+			kept = append(kept, p)
+			busy = append(busy, fmt.Sprintf("%s: %s %s has been written, its watch event has not arrived", p.write.Controller, p.write.Verb, p.write.Object))
+		}
+	}
+	clear(w.pending[len(kept):])
+	w.pending = kept
+	if w.inFlight > 0 {
+		busy = append(busy, fmt.Sprintf("%d write(s) under way", w.inFlight))
+	}
+	return busy, w.generation
+}
+
+func seen(deliveries Deliveries, write state.WriteFinished) bool {
+	if write.ResourceVersion != "" {
+		return deliveries.Seen(write.Object, write.ResourceVersion)
+	}
+	switch write.Verb {
+	case "delete", "deletecollection":
+		return deliveries.SeenDeleted(write.Object)
+	default:
+		// A binding or an eviction: its result shows on the object, whose
+		// simulated node or next write is followed by others.
+		return true
+	}
+}
