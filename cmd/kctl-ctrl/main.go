@@ -1,41 +1,28 @@
+// Command kctl-ctrl shows Kubernetes controllers from inside: it runs the real
+// loops of kube-controller-manager, dry beside a cluster or for real on an
+// embedded control plane, and shows what they see and do.
+//
+// Called as kubectl-ctrl it is a kubectl plugin.
 package main
 
 import (
-	_ "github.com/aymanbagabas/go-udiff"
-	_ "github.com/charmbracelet/bubbletea"
-	_ "github.com/charmbracelet/lipgloss"
-	_ "github.com/charmbracelet/x/ansi"
-	_ "github.com/cockroachdb/datadriven"
-	_ "github.com/creack/pty"
-	_ "github.com/go-logr/logr"
-	_ "github.com/google/uuid"
-	_ "github.com/mattn/go-runewidth"
-	_ "github.com/prometheus/common/expfmt"
-	_ "github.com/robfig/cron/v3"
-	_ "github.com/rogpeppe/go-internal/testscript"
-	_ "github.com/spf13/cobra"
-	_ "github.com/tidwall/btree"
-	_ "go.etcd.io/etcd/server/v3/embed"
-	_ "go.uber.org/goleak"
-	_ "go.yaml.in/yaml/v3"
-	_ "golang.org/x/sync/errgroup"
-	_ "golang.org/x/sys/unix"
-	_ "gopkg.in/evanphx/json-patch.v4"
-	_ "k8s.io/cli-runtime/pkg/genericclioptions"
-	_ "k8s.io/cli-runtime/pkg/resource"
-	_ "k8s.io/kubectl/pkg/cmd/get"
-	_ "k8s.io/kubernetes/cmd/kube-apiserver/app"
-	_ "k8s.io/kubernetes/pkg/scheduler"
-	_ "k8s.io/utils/clock"
-	_ "pgregory.net/rapid"
-	_ "sigs.k8s.io/kustomize/api/krusty"
-	_ "sigs.k8s.io/kwok/kustomize/stage/node/fast"
-	_ "sigs.k8s.io/kwok/kustomize/stage/node/heartbeat-with-lease"
-	_ "sigs.k8s.io/kwok/kustomize/stage/pod/fast"
-	_ "sigs.k8s.io/kwok/pkg/kwok/controllers"
-	_ "sigs.k8s.io/sig-storage-lib-external-provisioner/v13/controller"
-	_ "sigs.k8s.io/structured-merge-diff/v6/typed"
-	_ "sigs.k8s.io/yaml"
+	"context"
+	"os"
+
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/sandbox/controlplane"
 )
 
-func main() {}
+func main() {
+	controlplane.RunChild() // never returns in the sandbox's child process
+	streams := genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}
+	os.Exit(execute(context.Background(), os.Args, streams))
+}
+
+// execute runs one command line and returns its exit code.
+func execute(ctx context.Context, args []string, streams genericiooptions.IOStreams) int {
+	root := newRoot(args[0], streams)
+	root.SetArgs(args[1:])
+	return exitCode(root.ExecuteContext(ctx), streams.ErrOut)
+}

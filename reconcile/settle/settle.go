@@ -25,6 +25,8 @@ type Due struct {
 	Queue      string
 	Key        string
 	At         time.Time
+	// Retries is not zero where the key waits out a back-off.
+	Retries int
 }
 
 // Activity is what moves in the queues at one moment.

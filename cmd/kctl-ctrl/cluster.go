@@ -1,0 +1,183 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/klog/v2"
+
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard"
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/sandbox"
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/simulate"
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/simulate/nodes"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/connect"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+)
+
+// Clients of the sandbox are not slowed down: nobody else is there to be polite
+// to. The figures are those of the comparison in docs/benchmarks.md.
+const (
+	sandboxQPS   = 1000
+	sandboxBurst = 2000
+)
+
+// sandboxFlags describe the embedded control plane and the simulated part of
+// the cluster.
+type sandboxFlags struct {
+	version   string
+	nodes     int
+	nodeCPU   string
+	nodeMem   string
+	nodePods  string
+	pods      string
+	auditLog  string
+	withNodes bool
+}
+
+func (f *sandboxFlags) addTo(flags *pflag.FlagSet) {
+	flags.StringVar(&f.version, "kubernetes-version", "", "minor version for the sandbox and the loops to behave like: "+strings.Join(sandbox.Versions(), ", ")+" (default the newest)")
+	flags.IntVar(&f.nodes, "nodes", simulate.DefaultNodes, "number of simulated nodes; 0 switches the scheduler off too")
+	flags.StringVar(&f.nodeCPU, "node-cpu", "8", "CPU capacity of a simulated node")
+	flags.StringVar(&f.nodeMem, "node-memory", "32Gi", "memory capacity of a simulated node")
+	flags.StringVar(&f.nodePods, "node-pods", "110", "number of pods that a simulated node takes")
+	flags.StringVar(&f.pods, "pods", string(nodes.PodsReady), "what newly bound pods do: ready, pending or failing")
+	flags.StringVar(&f.auditLog, "audit-log", "", "write kube-apiserver's audit log (level Request) to this file")
+}
+
+// capacity reads the flags that describe a node.
+func (f *sandboxFlags) capacity() (corev1.ResourceList, error) {
+	capacity := corev1.ResourceList{}
+	for _, entry := range []struct {
+		name  corev1.ResourceName
+		flag  string
+		value string
+	}{
+		{corev1.ResourceCPU, "--node-cpu", f.nodeCPU},
+		{corev1.ResourceMemory, "--node-memory", f.nodeMem},
+		{corev1.ResourcePods, "--node-pods", f.nodePods},
+	} {
+		quantity, err := resource.ParseQuantity(entry.value)
+		if err != nil || quantity.Sign() < 0 {
+			return nil, fmt.Errorf("%s %q is not a quantity such as 8 or 32Gi", entry.flag, entry.value)
+		}
+		capacity[entry.name] = quantity
+	}
+	return capacity, nil
+}
+
+// startSandbox starts the control plane, the loops, the scheduler and the
+// simulated nodes. It returns when the API server is ready and all of them have
+// begun. progress gets a line now and then.
+func (s *session) startSandbox(ctx context.Context, f sandboxFlags, o *controllers.Options, namespace string, mode state.Mode, loopsOn bool, progress func(string)) error {
+	capacity, err := f.capacity()
+	if err != nil {
+		return err
+	}
+	behaviour, err := nodes.ParsePodBehaviour(f.pods)
+	if err != nil {
+		return err
+	}
+	if f.nodes < 0 {
+		return fmt.Errorf("--nodes %d: a cluster cannot have less than no nodes", f.nodes)
+	}
+	options := sandbox.Options{KubernetesVersion: f.version, Progress: progress}
+	if f.auditLog != "" {
+		options.Audit, options.AuditLog = sandbox.AuditRequest, f.auditLog
+	}
+	if !loopsOn {
+		// Without its controller no ServiceAccount would ever exist, and
+		// admission would turn every pod away.
+		options.DisableAdmission = []string{"ServiceAccount"}
+	}
+	sb, err := sandbox.Start(ctx, options)
+	if err != nil {
+		return err
+	}
+	s.sandbox = sb
+	s.onStop(sb.Close)
+
+	endpoint := sb.Endpoint()
+	grant, err := guard.GrantSandbox(endpoint.URL, endpoint.CA, sandbox.Recognise)
+	if err != nil {
+		return err
+	}
+	wrap, err := s.guarded(mode, grant)
+	if err != nil {
+		return err
+	}
+	s.config, err = connect.Server(connect.Endpoint(endpoint), wrap, connect.Limits{QPS: sandboxQPS, Burst: sandboxBurst})
+	if err != nil {
+		return err
+	}
+
+	inputs := sb.SigningInputs()
+	o.KubernetesVersion = f.version
+	o.DefaultThroughput(sandboxQPS, sandboxBurst)
+	component, err := o.Complete(controllers.Inputs{
+		SigningCertFile: inputs.CertFile, SigningKeyFile: inputs.KeyFile,
+		ServiceAccountKeyFile: inputs.ServiceAccountKeyFile, ServiceCIDR: inputs.ServiceCIDR,
+	})
+	if err != nil {
+		return err
+	}
+
+	started := make(chan error, 2)
+	parts := 0
+	run := func(f func() error) {
+		parts++
+		go func() { started <- f() }()
+	}
+	if loopsOn {
+		run(func() error {
+			return s.startLoops(ctx, controllers.Config{Component: component, Namespace: namespace, RootCA: inputs.RootCA})
+		})
+	}
+	if f.nodes > 0 {
+		run(func() error {
+			cluster, err := simulate.Start(klog.NewContext(ctx, s.logger), simulate.Options{
+				Config: s.config, Nodes: f.nodes, Capacity: capacity, Pods: behaviour,
+				Scheduler: true, Storage: true, Recorder: s.hub,
+			})
+			if err == nil {
+				s.cluster = cluster
+			}
+			return err
+		})
+	}
+	for range parts {
+		if failed := <-started; failed != nil && err == nil {
+			err = failed
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if s.cluster != nil {
+		s.settler.Probes = append(s.settler.Probes, s.cluster)
+		s.onStop(func(context.Context) error {
+			s.cluster.Stop()
+			s.cluster.Wait()
+			return nil
+		})
+	}
+	return nil
+}
+
+// stopWithin is how long stopping may take after the first Ctrl-C.
+const stopWithin = 1800 * time.Millisecond
+
+// shutDown stops the session and says on stderr what did not end in time.
+func (s *session) shutDown(stderr io.Writer) {
+	ctx, cancel := context.WithTimeoutCause(context.Background(), stopWithin, fmt.Errorf("%s are over", stopWithin))
+	defer cancel()
+	if err := s.stop(ctx); err != nil {
+		fmt.Fprintln(stderr, "warning:", err)
+	}
+}

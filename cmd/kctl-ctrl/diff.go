@@ -1,0 +1,223 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/plan"
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/sandbox"
+	"github.com/kctl-ctrl/kctl-ctrl/render"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+)
+
+type diffOptions struct {
+	genericiooptions.IOStreams
+	controllers *controllers.Options
+	change      manifestFlags
+	base        []string
+	sandbox     sandboxFlags
+	logs        logFlags
+
+	namespace string
+	output    string
+	color     string
+	at        string
+	horizon   time.Duration
+	timeout   time.Duration
+}
+
+func newDiffCommand(streams genericiooptions.IOStreams) *cobra.Command {
+	o := &diffOptions{IOStreams: streams}
+	cmd := &cobra.Command{
+		Use:   "diff -f NEW [--base OLD]",
+		Short: "Say what the controllers will do to a change of manifests",
+		Long: `Start a sandbox, apply the manifests given with --base (or none), let the real
+control loops come to rest, apply those given with -f, delete what only the base
+has, let them come to rest again, and report what the controllers did: which
+ReplicaSets, pods, jobs and volumes appeared, were scaled, rolled or went.
+
+No cluster is needed and none is touched.
+
+Exit code: 0 if nothing would change, 1 if something would, more than 1 on an
+error. Without --base everything is new, so it is 1.`,
+		Example: `  # What does this pull request do?
+  kctl-ctrl diff --base examples/shop/ -f examples/shop-next/
+
+  # The same for a program
+  kctl-ctrl diff --base main/ -f pull-request/ -R -o json
+
+  # From a kustomization, against what is on main
+  git worktree add ../main main
+  kctl-ctrl diff --base ../main/deploy/ -k overlays/production`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
+	}
+	flags := cmd.Flags()
+	o.change.addTo(flags, "the manifests as they will be")
+	flags.StringSliceVar(&o.base, "base", nil, "the manifests as they are: files or directories; left out, nothing is there yet")
+	flags.StringVarP(&o.namespace, "namespace", "n", "", "namespace of objects that name none (default \"default\")")
+	flags.StringVarP(&o.output, "output", "o", "text", "output format: text, json or yaml")
+	flags.StringVar(&o.color, "color", "auto", "auto, always or never")
+	flags.StringVar(&o.at, "at", "", "let CronJobs fire that are due in this minute, RFC 3339; otherwise they are suspended")
+	flags.DurationVar(&o.horizon, "horizon", 3*time.Second, "wait for keys due sooner than this")
+	flags.DurationVar(&o.timeout, "timeout", 2*time.Minute, "give up waiting for the loops after this long, and say what still moves")
+	o.sandbox.addTo(flags)
+	o.logs.addTo(flags)
+	addControllerFlags(cmd, &o.controllers)
+	return cmd
+}
+
+// diffInput is what the flags name, read and checked before anything starts.
+type diffInput struct {
+	old, new []plan.Object
+	at       time.Time
+	color    bool
+}
+
+func (o *diffOptions) read() (diffInput, error) {
+	var in diffInput
+	err := checkFormat(o.output, "text", "json", "yaml")
+	if err != nil {
+		return in, err
+	}
+	if in.color, err = useColor(o.color, o.Out); err != nil {
+		return in, err
+	}
+	if o.at != "" {
+		if in.at, err = time.Parse(time.RFC3339, o.at); err != nil {
+			return in, fmt.Errorf("--at %q is not a time such as 2026-01-31T03:00:00Z", o.at)
+		}
+	}
+	if !o.change.given() {
+		return in, errors.New("no manifests given: name them with -f or -k")
+	}
+	if in.new, err = o.change.load(o.In); err != nil {
+		return in, fmt.Errorf("read the manifests:\n%w", err)
+	}
+	if len(o.base) > 0 {
+		base := manifestFlags{files: o.base, recursive: o.change.recursive}
+		if in.old, err = base.load(o.In); err != nil {
+			return in, fmt.Errorf("read the base:\n%w", err)
+		}
+	}
+	return in, nil
+}
+
+func (o *diffOptions) run(ctx context.Context) error {
+	in, err := o.read()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := withSignals(ctx, o.ErrOut, "stopping the sandbox")
+	defer cancel()
+	s, err := newSession(sessionOptions{logFile: o.logs.file, logVerbosity: o.logs.verbosity, horizon: o.horizon})
+	if err != nil {
+		return err
+	}
+	result, err := o.simulate(ctx, s, in)
+	s.shutDown(o.ErrOut)
+	if err != nil {
+		return causeOf(ctx, err)
+	}
+	if err := o.print(result, in.color); err != nil {
+		return err
+	}
+	switch {
+	case len(result.Unsettled) > 0:
+		return &unsettledError{reasons: result.Unsettled}
+	case result.HasChanges:
+		return errChanged
+	default:
+		return nil
+	}
+}
+
+// simulate runs both states and compares them.
+func (o *diffOptions) simulate(ctx context.Context, s *session, in diffInput) (*state.Plan, error) {
+	progress := newProgress(o.ErrOut)
+	defer progress.done()
+	if err := s.startSandbox(ctx, o.sandbox, o.controllers, "", state.ModeActive, true, progress.line); err != nil {
+		return nil, err
+	}
+	cluster, err := plan.NewCluster(s.config)
+	if err != nil {
+		return nil, err
+	}
+	input := plan.Input{At: in.at, KubernetesVersion: sandbox.LinkedVersion}
+	if o.sandbox.version != "" {
+		input.KubernetesVersion = o.sandbox.version
+	}
+	options := plan.Options{Namespace: o.namespace}
+
+	progress.line("waiting for the empty cluster to settle")
+	if _, err := o.settle(ctx, s, &input); err != nil {
+		return nil, err
+	}
+	if input.Baseline, err = cluster.Capture(ctx); err != nil {
+		return nil, err
+	}
+	input.Start = input.Baseline
+	if len(in.old) > 0 {
+		progress.line("applying the base")
+		if input.Before, err = cluster.Apply(ctx, in.old, options); err != nil {
+			return nil, fmt.Errorf("apply the base:\n%w", err)
+		}
+		if _, err := o.settle(ctx, s, &input); err != nil {
+			return nil, err
+		}
+		if input.Start, err = cluster.Capture(ctx); err != nil {
+			return nil, err
+		}
+	}
+
+	progress.line("applying the change")
+	options.At = in.at
+	if input.After, err = cluster.Apply(ctx, in.new, options); err != nil {
+		return nil, fmt.Errorf("apply the change:\n%w", err)
+	}
+	if input.Before != nil {
+		if input.Removed, err = cluster.Delete(ctx, plan.Removed(input.Before, input.After)); err != nil {
+			return nil, fmt.Errorf("delete what only the base has:\n%w", err)
+		}
+	}
+	if input.Timers, err = o.settle(ctx, s, &input); err != nil {
+		return nil, err
+	}
+	if input.End, err = cluster.Capture(ctx); err != nil {
+		return nil, err
+	}
+	result := plan.Compare(input)
+	return &result, nil
+}
+
+// settle waits for rest and says in words which keys wait out a back-off. Other
+// timers are told from the objects, where they do not depend on the time that
+// this run took. Running out of time is not an error here: the plan then says
+// what still moved.
+func (o *diffOptions) settle(ctx context.Context, s *session, input *plan.Input) (timers []string, err error) {
+	later, err := s.waitSettled(ctx, o.timeout)
+	for _, due := range later {
+		if due.Retries > 0 {
+			timers = append(timers, fmt.Sprintf("%s keeps retrying %s", due.Controller, due.Key))
+		}
+	}
+	var unsettled *unsettledError
+	if errors.As(err, &unsettled) {
+		input.Unsettled = append(input.Unsettled, unsettled.reasons...)
+		return timers, nil
+	}
+	return timers, err
+}
+
+func (o *diffOptions) print(result *state.Plan, color bool) error {
+	if o.output != "text" {
+		return printDocument(o.Out, o.output, result)
+	}
+	return render.WritePlan(o.Out, *result, render.PlanOptions{Color: color})
+}

@@ -1,0 +1,66 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// Exit codes, the same for every verb. They follow kubectl diff: 0 and 1 are
+// answers, everything above is a failure, wrong flags included.
+const (
+	exitOK = 0
+	// exitChanged: the verb that asks "would anything change?" says yes.
+	exitChanged = 1
+	exitError   = 2
+	// exitUnsettled: the time given with --timeout ran out before the loops
+	// came to rest.
+	exitUnsettled = 3
+	// exitInterrupted: ended by Ctrl-C or SIGTERM before the work was done.
+	exitInterrupted = 130
+)
+
+// errChanged is diff's answer "yes": nothing is printed for it.
+var errChanged = errors.New("changes")
+
+// errInterrupted ends a verb that the user stopped.
+var errInterrupted = errors.New("interrupted")
+
+// unsettledError is what --until-settled ends with when time runs out.
+type unsettledError struct{ reasons []string }
+
+func (e *unsettledError) Error() string {
+	return fmt.Sprintf("not settled in time: %d thing(s) still moving", len(e.reasons))
+}
+
+// commandExit carries the exit code of a command run for the user.
+type commandExit struct{ code int }
+
+func (e *commandExit) Error() string { return fmt.Sprintf("the command exited with %d", e.code) }
+
+// exitCode is the one place that turns an error into an exit code, and the one
+// that prints it.
+func exitCode(err error, stderr io.Writer) int {
+	var unsettled *unsettledError
+	var command *commandExit
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.Is(err, errChanged):
+		return exitChanged
+	case errors.As(err, &command):
+		return command.code
+	case errors.Is(err, errInterrupted), errors.Is(err, context.Canceled):
+		return exitInterrupted
+	case errors.As(err, &unsettled):
+		fmt.Fprintln(stderr, "error:", err)
+		for _, reason := range unsettled.reasons {
+			fmt.Fprintln(stderr, "  -", reason)
+		}
+		return exitUnsettled
+	default:
+		fmt.Fprintln(stderr, "error:", err)
+		return exitError
+	}
+}

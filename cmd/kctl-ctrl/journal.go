@@ -1,0 +1,116 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/pflag"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/kctl-ctrl/kctl-ctrl/render"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/hub"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+)
+
+// journalFlags say how the journal is printed.
+type journalFlags struct {
+	output  string
+	color   string
+	verbose bool
+	diffs   bool
+}
+
+func (j *journalFlags) addTo(flags *pflag.FlagSet) {
+	flags.StringVarP(&j.output, "output", "o", "text", "text: readable lines; json: the journal as JSON lines, complete")
+	flags.StringVar(&j.color, "color", "auto", "auto, always or never")
+	flags.BoolVarP(&j.verbose, "verbose", "v", false, "print every entry of the journal, not only what changed something")
+	flags.BoolVar(&j.diffs, "show-diffs", false, "print below each write the fields it changes")
+}
+
+func (j *journalFlags) check() error {
+	if err := checkFormat(j.output, "text", "json"); err != nil {
+		return err
+	}
+	_, err := useColor(j.color, io.Discard)
+	return err
+}
+
+// printer streams a session's journal to standard output from the moment it is
+// made until the hub closes.
+type printer struct {
+	flags   *journalFlags
+	streams genericiooptions.IOStreams
+	color   bool
+	done    chan struct{}
+	err     error
+}
+
+// printer starts printing. wait must be called after the session has stopped.
+func (j *journalFlags) printer(streams genericiooptions.IOStreams, s *session) *printer {
+	color, _ := useColor(j.color, streams.Out) // checked before
+	p := &printer{flags: j, streams: streams, color: color, done: make(chan struct{})}
+	subscription := s.hub.Subscribe(0)
+	go func() {
+		defer close(p.done)
+		p.err = p.stream(subscription)
+	}()
+	return p
+}
+
+func (p *printer) stream(subscription *hub.Subscription) error {
+	write := p.textWriter()
+	if p.flags.output == "json" {
+		info := programVersion()
+		encoder := state.NewEncoder(p.streams.Out, state.Header{Version: info.Version, Started: time.Now()})
+		write = encoder.Encode
+	}
+	var failed error
+	for {
+		entries, err := subscription.Next(context.Background())
+		if errors.Is(err, io.EOF) {
+			return failed
+		}
+		if err != nil {
+			return err
+		}
+		// After a failed write (a closed pipe) the stream is drained all the
+		// same, so that the session can end in order.
+		for _, entry := range entries {
+			if failed == nil {
+				failed = write(entry)
+			}
+		}
+	}
+}
+
+func (p *printer) textWriter() func(state.Entry) error {
+	options := render.JournalOptions{Color: p.color, Diffs: p.flags.diffs, Location: time.Local}
+	if p.flags.verbose {
+		options.Verbosity = render.Everything
+	}
+	journal := render.NewJournal(options)
+	return func(entry state.Entry) error { return journal.Write(p.streams.Out, entry) }
+}
+
+// wait returns when everything is printed.
+func (p *printer) wait() { <-p.done }
+
+// summary prints what a run closes with: below the lines, or on standard error
+// where standard output belongs to a program.
+func (p *printer) summary(s *session) error {
+	if p.err != nil {
+		return fmt.Errorf("print the journal: %w", p.err)
+	}
+	out, color := p.streams.Out, p.color
+	if p.flags.output == "json" {
+		out = p.streams.ErrOut
+		color, _ = useColor(p.flags.color, out)
+	}
+	if _, err := io.WriteString(out, "\n"); err != nil {
+		return fmt.Errorf("print the summary: %w", err)
+	}
+	return render.WriteSummary(out, s.hub.Snapshot(), render.SummaryOptions{Color: color})
+}

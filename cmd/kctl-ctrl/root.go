@@ -1,0 +1,58 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+)
+
+// newRoot builds the command tree. invoked is argv[0]: called as kubectl-ctrl,
+// by kubectl, the help says "kubectl ctrl".
+func newRoot(invoked string, streams genericiooptions.IOStreams) *cobra.Command {
+	name := displayName(invoked)
+	root := &cobra.Command{
+		Use:   "kctl-ctrl",
+		Short: "See Kubernetes controllers from inside",
+		Long: `kctl-ctrl runs the real control loops of kube-controller-manager inside this
+program and shows what they see and do: which event put a key in which queue,
+what one sync wrote, what is retried and when.
+
+Nothing is written to a cluster unless you ask for it: loops run against your
+cluster answer their own writes (dry-run=client). With --sandbox they run for
+real, on a control plane that lives and dies with the command.`,
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		DisableAutoGenTag: true,
+		Annotations:       map[string]string{cobra.CommandDisplayNameAnnotation: name},
+		Args:              cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return cmd.Help()
+		},
+	}
+	root.SetIn(streams.In)
+	root.SetOut(streams.Out)
+	root.SetErr(streams.ErrOut)
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return fmt.Errorf("%w\nsee '%s --help'", err, cmd.CommandPath())
+	})
+	root.AddCommand(
+		newRunCommand(streams),
+		newDiffCommand(streams),
+		newSandboxCommand(streams),
+		newGetCommand(streams),
+		newVersionCommand(streams),
+	)
+	return root
+}
+
+// displayName is how the user calls the program.
+func displayName(invoked string) string {
+	base := strings.TrimSuffix(filepath.Base(invoked), ".exe")
+	if plugin, ok := strings.CutPrefix(base, "kubectl-"); ok {
+		return "kubectl " + strings.ReplaceAll(plugin, "_", "-")
+	}
+	return "kctl-ctrl"
+}

@@ -1,0 +1,369 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/discovery"
+
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard"
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/plan"
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/sandbox"
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/settle"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/connect"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+)
+
+// runOptions are run's flags.
+type runOptions struct {
+	genericiooptions.IOStreams
+	kubeconfig  *genericclioptions.ConfigFlags
+	controllers *controllers.Options
+	manifests   manifestFlags
+	sandbox     sandboxFlags
+	journal     journalFlags
+	logs        logFlags
+
+	sandboxed     bool
+	dryRun        string
+	active        bool
+	untilSettled  bool
+	horizon       time.Duration
+	timeout       time.Duration
+	duration      time.Duration
+	healthAddress string
+}
+
+func newRunCommand(streams genericiooptions.IOStreams) *cobra.Command {
+	o := &runOptions{IOStreams: streams, kubeconfig: genericclioptions.NewConfigFlags(true)}
+	cmd := &cobra.Command{
+		Use:   "run",
+		Short: "Run the real control loops and print what they do, with causes",
+		Long: `Run the control loops of kube-controller-manager and print, line by line, what
+each of them sees and writes, and why.
+
+On the current context the loops run dry: what they would write is answered
+inside this program (--dry-run=client) or by the API server without being
+stored (--dry-run=server). A dry run shows the first hop: a pod that was never
+created is seen by nobody. With --sandbox the loops write for real, on a control
+plane that is started for this command and removed with it.`,
+		Example: `  # What happens to these manifests, until nothing moves any more
+  kctl-ctrl run --sandbox -f examples/shop/ --until-settled
+
+  # What would the Deployment and ReplicaSet controllers do here now?
+  kctl-ctrl run --controllers=deployment,replicaset --for 10s
+
+  # The whole journal, for a program
+  kctl-ctrl run --sandbox -f examples/shop/ --until-settled -o json`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
+	}
+	flags := cmd.Flags()
+	flags.BoolVar(&o.sandboxed, "sandbox", false, "run on an embedded control plane instead of the current context")
+	flags.StringVar(&o.dryRun, "dry-run", "", "client: writes are answered in this program (the default on a cluster); server: they are sent with dryRun=All")
+	flags.BoolVar(&o.active, "active", false, "write for real; only on a sandbox (the default with --sandbox)")
+	flags.BoolVar(&o.untilSettled, "until-settled", false, "end when the loops have come to rest; what is due later is listed")
+	flags.DurationVar(&o.horizon, "horizon", 3*time.Second, "with --until-settled: keys due sooner than this are waited for")
+	flags.DurationVar(&o.timeout, "timeout", 0, "with --until-settled: give up after this long (0 is never; required on a cluster)")
+	flags.DurationVar(&o.duration, "for", 0, "end after this long")
+	flags.StringVar(&o.healthAddress, "health-address", "", "serve /healthz, /healthz/LOOP and /metrics on this loopback address while the loops run")
+	o.manifests.addTo(flags, "apply these manifests to the sandbox first")
+	o.sandbox.addTo(flags)
+	o.journal.addTo(flags)
+	o.logs.addTo(flags)
+	addControllerFlags(cmd, &o.controllers)
+	o.kubeconfig.AddFlags(flags)
+	return cmd
+}
+
+// mode is what the flags ask for. Contradictions are errors that name the flags.
+func (o *runOptions) mode() (state.Mode, error) {
+	switch {
+	case o.active && o.dryRun != "":
+		return "", errors.New("--active and --dry-run exclude each other")
+	case o.dryRun == "client":
+		return state.ModeDryRunClient, nil
+	case o.dryRun == "server":
+		return state.ModeDryRunServer, nil
+	case o.dryRun != "":
+		return "", fmt.Errorf("unknown --dry-run %q: use client or server", o.dryRun)
+	case o.active || o.sandboxed:
+		return state.ModeActive, nil
+	default:
+		return state.ModeDryRunClient, nil
+	}
+}
+
+func (o *runOptions) check() (state.Mode, error) {
+	mode, err := o.mode()
+	if err != nil {
+		return "", err
+	}
+	if err := o.journal.check(); err != nil {
+		return "", err
+	}
+	switch {
+	case o.untilSettled && o.duration > 0:
+		return "", errors.New("--until-settled and --for exclude each other")
+	case o.manifests.given() && !o.sandboxed:
+		return "", errors.New("-f and -k apply manifests to a sandbox: add --sandbox, or apply them with kubectl")
+	case o.untilSettled && !o.sandboxed && o.timeout <= 0:
+		return "", errors.New("--until-settled on a cluster needs --timeout: others write there too, and it may never come to rest")
+	case o.horizon < 0 || o.timeout < 0 || o.duration < 0:
+		return "", errors.New("--horizon, --timeout and --for must not be negative")
+	}
+	return mode, nil
+}
+
+func (o *runOptions) run(ctx context.Context) error {
+	mode, err := o.check()
+	if err != nil {
+		return err
+	}
+	var objects []plan.Object
+	if o.manifests.given() {
+		if objects, err = o.manifests.load(o.In); err != nil {
+			return err
+		}
+	}
+	ctx, cancel := withSignals(ctx, o.ErrOut, "stopping the loops; press Ctrl-C again to leave at once")
+	defer cancel()
+
+	s, err := newSession(sessionOptions{logFile: o.logs.file, logVerbosity: o.logs.verbosity, horizon: o.horizon})
+	if err != nil {
+		return err
+	}
+	printer := o.journal.printer(o.IOStreams, s)
+	stopped := false
+	stop := func() {
+		if !stopped {
+			stopped = true
+			s.shutDown(o.ErrOut)
+			printer.wait()
+		}
+	}
+	defer stop()
+
+	err = o.work(ctx, s, mode, objects)
+	stop()
+	if summaryErr := printer.summary(s); err == nil {
+		err = summaryErr
+	}
+	return err
+}
+
+// work starts everything, applies what is to be applied, and waits for the end.
+func (o *runOptions) work(ctx context.Context, s *session, mode state.Mode, objects []plan.Object) error {
+	progress := newProgress(o.ErrOut)
+	defer progress.done()
+	var err error
+	if o.sandboxed {
+		s.hub.Record(o.started(mode, "sandbox", sandbox.LinkedVersion))
+		err = s.startSandbox(ctx, o.sandbox, o.controllers, *o.kubeconfig.Namespace, mode, true, progress.line)
+	} else {
+		err = o.startOnCluster(ctx, s, mode, progress.line)
+	}
+	if err != nil {
+		return causeOf(ctx, err)
+	}
+	progress.done()
+	if o.healthAddress != "" {
+		health, err := startHealth(o.healthAddress, s.manager.Load().HealthChecks)
+		if err != nil {
+			return err
+		}
+		defer health.close()
+		fmt.Fprintf(o.ErrOut, "health checks on http://%s/healthz\n", health.address())
+	}
+	if len(objects) > 0 {
+		if err := s.apply(ctx, objects, *o.kubeconfig.Namespace); err != nil {
+			return causeOf(ctx, err)
+		}
+	}
+	return o.wait(ctx, s)
+}
+
+// wait returns when the run is to end.
+func (o *runOptions) wait(ctx context.Context, s *session) error {
+	switch {
+	case o.untilSettled:
+		_, err := s.waitSettled(ctx, o.timeout)
+		return err
+	case o.duration > 0:
+		timer := time.NewTimer(o.duration)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+			return nil
+		case <-s.crashed():
+			return s.crash()
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	default:
+		select {
+		case <-s.crashed():
+			return s.crash()
+		case <-ctx.Done():
+		}
+		if errors.Is(context.Cause(ctx), errInterrupted) {
+			return nil // this is how a run without an end is ended
+		}
+		return context.Cause(ctx)
+	}
+}
+
+// startOnCluster runs the loops against the current context.
+func (o *runOptions) startOnCluster(ctx context.Context, s *session, mode state.Mode, progress func(string)) error {
+	loader := o.kubeconfig.ToRawKubeConfigLoader()
+	wrap, err := o.guardFor(s, mode)
+	if err != nil {
+		return err
+	}
+	o.controllers.KubernetesVersion = o.sandbox.version
+	component, err := o.controllers.Complete(controllers.Inputs{})
+	if err != nil {
+		return err
+	}
+	limits := connect.Limits{QPS: component.Generic.ClientConnection.QPS, Burst: int(component.Generic.ClientConnection.Burst)}
+	if s.config, err = connect.Kubeconfig(loader, wrap, limits); err != nil {
+		return err
+	}
+	raw, err := loader.RawConfig()
+	if err != nil {
+		return fmt.Errorf("load kubeconfig: %w", err)
+	}
+	name := raw.CurrentContext
+	if *o.kubeconfig.Context != "" {
+		name = *o.kubeconfig.Context
+	}
+	progress("connecting to " + name)
+	client, err := discovery.NewDiscoveryClientForConfig(s.config)
+	if err != nil {
+		return fmt.Errorf("make a client for context %q: %w", name, err)
+	}
+	version, err := client.ServerVersion()
+	if err != nil {
+		return fmt.Errorf("ask the API server of context %q for its version: %w", name, err)
+	}
+	s.hub.Record(o.started(mode, name, version.GitVersion))
+	progress("starting the loops")
+	return s.startLoops(ctx, controllers.Config{
+		Component: component, Namespace: *o.kubeconfig.Namespace, CheckAccess: true,
+	})
+}
+
+// guardFor makes the guard for a run on the current context. Writing for real is
+// possible only where that context leads to a sandbox of this user, which its
+// certificate authority proves.
+func (o *runOptions) guardFor(s *session, mode state.Mode) (connect.Wrap, error) {
+	if mode != state.ModeActive {
+		return s.guarded(mode, guard.SandboxGrant{})
+	}
+	readOnly, err := s.guarded(state.ModeReadOnly, guard.SandboxGrant{})
+	if err != nil {
+		return nil, err
+	}
+	config, err := connect.Kubeconfig(o.kubeconfig.ToRawKubeConfigLoader(), readOnly, connect.Limits{})
+	if err != nil {
+		return nil, err
+	}
+	ca, err := connect.AuthorityOf(config)
+	if err != nil {
+		return nil, err
+	}
+	grant, err := guard.GrantSandbox(config.Host, ca, sandbox.Recognise)
+	if err != nil {
+		return nil, fmt.Errorf("%w\n--active writes for real and is allowed on a sandbox only: leave it out for a dry run, or use --sandbox", err)
+	}
+	return s.guarded(state.ModeActive, grant)
+}
+
+func (o *runOptions) started(mode state.Mode, context, server string) state.SessionStarted {
+	info := programVersion()
+	return state.SessionStarted{
+		Version: info.Version, Kubernetes: info.Kubernetes, Server: server, Context: context,
+		Mode: mode, Sandbox: o.sandboxed, Namespace: *o.kubeconfig.Namespace,
+	}
+}
+
+// waitSettled waits until the loops have come to rest and returns what is due
+// later; a timeout of zero is none.
+func (s *session) waitSettled(ctx context.Context, timeout time.Duration) ([]settle.Due, error) {
+	waiting, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	if timeout > 0 {
+		timer := time.AfterFunc(timeout, func() { cancel(context.DeadlineExceeded) })
+		defer timer.Stop()
+	}
+	go func() {
+		select {
+		case <-s.crashed():
+			cancel(s.crash())
+		case <-waiting.Done():
+		}
+	}()
+	later, err := s.settler.Wait(waiting)
+	var moving *settle.MovingError
+	switch {
+	case err == nil:
+		s.note("settle", "the loops have come to rest")
+		return later, nil
+	case errors.Is(err, context.DeadlineExceeded) && errors.As(err, &moving):
+		return later, &unsettledError{reasons: moving.Busy}
+	default:
+		return nil, context.Cause(waiting)
+	}
+}
+
+// crashed is closed when the sandbox's child ends unasked; without a sandbox it
+// never is.
+func (s *session) crashed() <-chan struct{} {
+	if s.sandbox == nil {
+		return nil
+	}
+	return s.sandbox.Exited()
+}
+
+func (s *session) crash() error {
+	if err := s.sandbox.Err(); err != nil {
+		return fmt.Errorf("the sandbox's control plane ended: %w", err)
+	}
+	return errors.New("the sandbox's control plane ended")
+}
+
+// causeOf prefers the reason for which ctx ended to the errors that followed
+// from it.
+func causeOf(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	return err
+}
+
+// apply puts manifests into the sandbox.
+func (s *session) apply(ctx context.Context, objects []plan.Object, namespace string) error {
+	cluster, err := plan.NewCluster(s.config)
+	if err != nil {
+		return err
+	}
+	applied, err := cluster.Apply(ctx, objects, plan.Options{Namespace: namespace})
+	if err != nil {
+		return fmt.Errorf("apply the manifests:\n%w", err)
+	}
+	for _, warning := range applied.Warnings {
+		s.hub.Record(state.Note{Source: "apply", Text: warning, Warning: true})
+	}
+	for _, result := range applied.Results {
+		if result.Note != "" {
+			s.note("apply", "%s", result.Note)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,144 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/sandbox"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+)
+
+type sandboxCommandOptions struct {
+	genericiooptions.IOStreams
+	controllers *controllers.Options
+	sandbox     sandboxFlags
+	logs        logFlags
+	kubeconfig  string
+}
+
+func newSandboxCommand(streams genericiooptions.IOStreams) *cobra.Command {
+	o := &sandboxCommandOptions{IOStreams: streams}
+	cmd := &cobra.Command{
+		Use:   "sandbox [-- COMMAND [ARG...]]",
+		Short: "Start a control plane from this binary, with loops, scheduler and nodes",
+		Long: `Start etcd, kube-apiserver, the control loops, kube-scheduler and simulated
+nodes, all from this binary, and write a kubeconfig for them. Nothing else is
+needed on the machine and nothing is left when the command ends.
+
+With a command after -- that command runs with KUBECONFIG set, and its exit
+code is passed on. --controllers chooses the loops; --controllers= starts none
+and leaves their place to your own.`,
+		Example: `  # A shell with a cluster in it
+  kctl-ctrl sandbox -- bash
+
+  # Run your operator's tests against a cluster with real controllers
+  kctl-ctrl sandbox -- go test ./...
+
+  # An empty place for a controller manager of your own
+  kctl-ctrl sandbox --controllers= --kubeconfig ./sandbox.yaml`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if cmd.ArgsLenAtDash() != 0 && len(args) > 0 {
+				return fmt.Errorf("unexpected argument %q: put the command to run after --", args[0])
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), cmd, args) },
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "write the kubeconfig to this file (default: in the sandbox's own directory)")
+	o.sandbox.addTo(flags)
+	o.logs.addTo(flags)
+	addControllerFlags(cmd, &o.controllers)
+	return cmd
+}
+
+func (o *sandboxCommandOptions) run(ctx context.Context, cmd *cobra.Command, args []string) (err error) {
+	ctx, cancel := withSignals(ctx, o.ErrOut, "stopping the sandbox")
+	defer cancel()
+	s, err := newSession(sessionOptions{logFile: o.logs.file, logVerbosity: o.logs.verbosity})
+	if err != nil {
+		return err
+	}
+	defer s.shutDown(o.ErrOut)
+
+	begin := time.Now()
+	progress := newProgress(o.ErrOut)
+	defer progress.done()
+	if err := s.startSandbox(ctx, o.sandbox, o.controllers, "", state.ModeActive, o.loopsOn(cmd), progress.line); err != nil {
+		return causeOf(ctx, err)
+	}
+	path, err := s.sandbox.WriteKubeconfig(o.kubeconfig)
+	if err != nil {
+		return err
+	}
+	if o.kubeconfig != "" {
+		defer func() { err = errors.Join(err, os.Remove(path)) }()
+	}
+	progress.done()
+	if len(args) > 0 {
+		return runWith(ctx, o.IOStreams, path, args)
+	}
+	o.printUse(path, time.Since(begin))
+	select {
+	case <-s.crashed():
+		return s.crash()
+	case <-ctx.Done():
+	}
+	if errors.Is(context.Cause(ctx), errInterrupted) {
+		return nil
+	}
+	return context.Cause(ctx)
+}
+
+// loopsOn is false for --controllers= only.
+func (o *sandboxCommandOptions) loopsOn(cmd *cobra.Command) bool {
+	flag := cmd.Flags().Lookup("controllers")
+	return flag == nil || !flag.Changed || strings.Trim(flag.Value.String(), "[]") != ""
+}
+
+func (o *sandboxCommandOptions) printUse(path string, took time.Duration) {
+	version := sandbox.LinkedVersion
+	if o.sandbox.version != "" {
+		version += " as " + o.sandbox.version
+	}
+	fmt.Fprintf(o.Out, `Kubernetes %s is up after %s. In another terminal:
+
+  export KUBECONFIG=%s
+  kubectl get nodes
+
+Ctrl-C ends it and removes everything.
+`, version, took.Round(100*time.Millisecond), path)
+}
+
+// runWith runs a command with KUBECONFIG set and returns its exit code as a
+// commandExit. When ctx ends, the command is asked to end too and gets two
+// seconds for it.
+func runWith(ctx context.Context, streams genericiooptions.IOStreams, kubeconfig string, args []string) error {
+	command := exec.CommandContext(ctx, args[0], args[1:]...)
+	command.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig)
+	command.Stdin, command.Stdout, command.Stderr = streams.In, streams.Out, streams.ErrOut
+	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) }
+	command.WaitDelay = 2 * time.Second
+	err := command.Run()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		code := exit.ExitCode()
+		if code < 0 {
+			code = exitInterrupted
+		}
+		return &commandExit{code: code}
+	}
+	if err != nil {
+		return fmt.Errorf("run %s: %w", args[0], err)
+	}
+	return nil
+}

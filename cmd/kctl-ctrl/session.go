@@ -1,0 +1,182 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
+
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard"
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/sandbox"
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/settle"
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/simulate"
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/tap"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/connect"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/hub"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+)
+
+// session is one run of the loops against one API server: the journal, the
+// taps, the guard, and what was started, in the order in which it is stopped.
+//
+// There is one session in a process at a time: feature gates, klog and upstream's
+// error handlers are global.
+type session struct {
+	hub     *hub.Hub
+	tap     *tap.Tap
+	writes  *settle.Writes
+	settler *settle.Settler
+	logger  logr.Logger
+
+	guard  *guard.Guard
+	config *rest.Config
+
+	sandbox *sandbox.Sandbox
+	cluster *simulate.Cluster
+	// manager is looked at by the guard on any goroutine that writes.
+	manager atomic.Pointer[controllers.Manager]
+
+	mu    sync.Mutex
+	stops []func(context.Context) error
+}
+
+// sessionOptions say what a session is made of.
+type sessionOptions struct {
+	logFile      string
+	logVerbosity int
+	horizon      time.Duration
+}
+
+// newSession makes the journal and the taps. Nothing is connected yet.
+func newSession(o sessionOptions) (*session, error) {
+	s := &session{hub: hub.New(hub.Options{}), writes: settle.NewWrites(nil)}
+	s.tap = tap.New(s.hub)
+	out, _, err := openLog(o.logFile)
+	if err != nil && o.logFile != "" {
+		return nil, err
+	}
+	s.logger = sendKlogTo(out, o.logVerbosity, s.tap.Logger)
+	s.onStop(func(context.Context) error {
+		klog.Flush()
+		return out.Close()
+	})
+	s.onStop(func(context.Context) error {
+		s.hub.Close()
+		return nil
+	})
+	runtime.ErrorHandlers = append(runtime.ErrorHandlers, s.tap.ErrorHandler)
+	s.settler = &settle.Settler{Loops: loops{s}, Writes: s.writes, Horizon: o.horizon}
+	return s, nil
+}
+
+// onStop registers what stop has to do; the last registered comes first.
+func (s *session) onStop(f func(context.Context) error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stops = append(s.stops, f)
+}
+
+// stop ends everything that was started, in reverse order, within ctx.
+func (s *session) stop(ctx context.Context) error {
+	s.mu.Lock()
+	stops := s.stops
+	s.stops = nil
+	s.mu.Unlock()
+	var errs []error
+	for i := len(stops) - 1; i >= 0; i-- {
+		errs = append(errs, stops[i](ctx))
+	}
+	return errors.Join(errs...)
+}
+
+// guarded makes the guard for one mode and returns the wrapper that every
+// transport of the session gets.
+func (s *session) guarded(mode state.Mode, grant guard.SandboxGrant) (connect.Wrap, error) {
+	g, err := guard.New(guard.Options{
+		Mode: mode, Grant: grant,
+		Cause:    s.tap.Cause,
+		Recorder: s.hub,
+		OnWrite: func(w state.WriteFinished) {
+			s.tap.CountWrite(w.Cause)
+			s.writes.Finished(w)
+		},
+		Lookup: func(ref state.Ref) (map[string]any, bool) {
+			manager := s.manager.Load()
+			if manager == nil {
+				return nil, false
+			}
+			object := manager.Lookup(ref)
+			return object, object != nil
+		},
+		Diff: func(ref state.Ref, old, new map[string]any) []state.FieldChange {
+			return state.Diff(ref, old, new, state.DiffOptions{})
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.guard = g
+	return func(rt http.RoundTripper) http.RoundTripper { return s.writes.Wrap(g.Wrap(rt)) }, nil
+}
+
+// loops joins what the taps know of deliveries with what the simulated parts,
+// which have informers of their own, know.
+type loops struct{ *session }
+
+func (l loops) Activity() settle.Activity {
+	a := l.tap.Activity()
+	out := settle.Activity{Moving: a.Moving(), Generation: a.Generation}
+	for _, due := range a.Waiting {
+		out.Waiting = append(out.Waiting, settle.Due{Controller: due.Controller, Queue: due.Queue, Key: due.Key, At: due.Due, Retries: due.Retries})
+	}
+	return out
+}
+
+func (l loops) Changed() <-chan struct{} { return l.tap.Changed() }
+
+func (l loops) Seen(object state.Ref, resourceVersion string) bool {
+	return l.tap.Seen(object, resourceVersion) && (l.cluster == nil || l.cluster.Seen(object, resourceVersion))
+}
+
+func (l loops) SeenDeleted(object state.Ref) bool {
+	return l.tap.SeenDeleted(object) && (l.cluster == nil || l.cluster.SeenDeleted(object))
+}
+
+// taps gives the controllers' table what it asks of the tap.
+type taps struct{ *tap.Tap }
+
+// AttachLoop attaches the queues that the tap's table has for a loop.
+func (t taps) AttachLoop(controller, loop string, target any) error {
+	specs, known := tap.Specs(controller, loop)
+	if !known {
+		return fmt.Errorf("the queues of %s/%s are not in the tap's table", controller, loop)
+	}
+	return t.Attach(controller, target, specs...)
+}
+
+// startLoops runs the selected controllers until the session stops.
+func (s *session) startLoops(ctx context.Context, c controllers.Config) error {
+	c.REST, c.Taps, c.Recorder, c.Logger = s.config, taps{s.tap}, s.hub, s.logger
+	c.InformerName = "kctl-ctrl"
+	manager, err := controllers.New(c)
+	if err != nil {
+		return err
+	}
+	s.manager.Store(manager)
+	s.onStop(manager.Stop)
+	return manager.Start(ctx)
+}
+
+// note puts a sentence into the journal.
+func (s *session) note(source, format string, args ...any) {
+	s.hub.Record(state.Note{Source: source, Text: fmt.Sprintf(format, args...)})
+}

@@ -1,0 +1,84 @@
+package controllers
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+
+	"k8s.io/controller-manager/controller"
+
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+)
+
+// HealthChecks returns a check for each controller that was built, by name: nil
+// is healthy. It is the loop's own check where upstream has one (none does at
+// v1.37.1), and says in any case when the loop has failed or returned.
+func (m *Manager) HealthChecks() map[string]func(*http.Request) error {
+	checks := map[string]func(*http.Request) error{}
+	m.eachBuilt(func(r *row, loops []loop) {
+		var own []func(*http.Request) error
+		for _, l := range loops {
+			if c, ok := l.target.(controller.HealthCheckable); ok {
+				if check := c.HealthChecker(); check != nil {
+					own = append(own, check.Check)
+				}
+			}
+		}
+		checks[r.name] = func(req *http.Request) error {
+			if err := m.alright(r.name); err != nil {
+				return err
+			}
+			var errs []error
+			for _, check := range own {
+				errs = append(errs, check(req))
+			}
+			return errors.Join(errs...)
+		}
+	})
+	return checks
+}
+
+// DebugHandlers returns what upstream serves below /debug/controllers/<name>:
+// the garbage collector's graph.
+func (m *Manager) DebugHandlers() map[string]http.Handler {
+	handlers := map[string]http.Handler{}
+	m.eachBuilt(func(r *row, loops []loop) {
+		for _, l := range loops {
+			if d, ok := l.target.(controller.Debuggable); ok {
+				if h := d.DebuggingHandler(); h != nil {
+					handlers[r.name] = h
+				}
+			}
+		}
+	})
+	return handlers
+}
+
+func (m *Manager) alright(name string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	switch s := m.status[name]; s.Status {
+	case state.ControllerFailed:
+		return errors.New(s.Reason)
+	case state.ControllerStopped:
+		return fmt.Errorf("%s has stopped", name)
+	default:
+		return nil
+	}
+}
+
+// eachBuilt calls fn for each row that has loops, sorted by name.
+func (m *Manager) eachBuilt(fn func(*row, []loop)) {
+	for i := range m.rows {
+		r := &m.rows[i]
+		m.mu.Lock()
+		var loops []loop
+		if s := m.status[r.name]; s != nil {
+			loops = s.loops
+		}
+		m.mu.Unlock()
+		if len(loops) > 0 {
+			fn(r, loops)
+		}
+	}
+}

@@ -1,0 +1,85 @@
+package controllers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+)
+
+// Lookup returns an object as the loops see it, from the cache of an informer
+// that one of them has; nil if there is none or it does not hold the object. It
+// sends no request. The result is the caller's; managedFields are not in it.
+func (m *Manager) Lookup(ref state.Ref) map[string]any {
+	if m.world == nil {
+		return nil
+	}
+	t, ok := m.cached(schema.GroupResource{Group: ref.Group, Resource: ref.Resource})
+	if !ok {
+		return nil
+	}
+	informer, err := m.world.informers.ForResource(t)
+	if err != nil {
+		return nil
+	}
+	obj, found, err := informer.Informer().GetStore().GetByKey(
+		cache.ObjectName{Namespace: ref.Namespace, Name: ref.Name}.String())
+	if err != nil || !found {
+		return nil
+	}
+	object, ok := obj.(runtime.Object)
+	if !ok {
+		return nil
+	}
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
+	if err != nil {
+		return nil
+	}
+	// Typed objects in caches do not say what they are.
+	if kinds, _, err := scheme.Scheme.ObjectKinds(object); err == nil {
+		(&unstructured.Unstructured{Object: content}).SetGroupVersionKind(kinds[0])
+	}
+	return content
+}
+
+// cached returns the version of a type that a built row has an informer for.
+// ForResource on any other would make one.
+func (m *Manager) cached(gr schema.GroupResource) (schema.GroupVersionResource, bool) {
+	var version schema.GroupVersionResource
+	m.eachBuilt(func(r *row, _ []loop) {
+		for _, t := range r.informers() {
+			if t.GroupResource() == gr {
+				version = t
+			}
+		}
+	})
+	return version, !version.Empty()
+}
+
+// WaitForSync waits until the informers that the loops began with have listed
+// their types. The error names those that had not when ctx was done.
+func (m *Manager) WaitForSync(ctx context.Context) error {
+	if m.world == nil {
+		return errors.New("wait for informers: the controllers have not been started")
+	}
+	var late []string
+	for t, synced := range m.world.informers.WaitForCacheSync(ctx.Done()) {
+		if !synced {
+			late = append(late, t.Elem().Name())
+		}
+	}
+	if len(late) == 0 {
+		return nil
+	}
+	slices.Sort(late)
+	return fmt.Errorf("wait for informers of %s: %w", strings.Join(late, ", "), context.Cause(ctx))
+}

@@ -1,0 +1,350 @@
+package controllers
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+	kubectrlmgrconfig "k8s.io/kubernetes/pkg/controller/apis/config"
+
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+)
+
+// Config is what a Manager works with.
+type Config struct {
+	// Component is upstream's configuration; Options.Complete returns one.
+	Component *kubectrlmgrconfig.KubeControllerManagerConfiguration
+	// REST is the cluster and the way there. It is copied for each controller;
+	// every request goes through its transport.
+	REST *rest.Config
+	// InformerName names the shared informers in metrics; "kctl-ctrl" if empty.
+	// It must be unique in the process until the Manager has stopped.
+	InformerName string
+	// Namespace confines the informers. Loops for which that is not safe are
+	// off. Empty is the whole cluster.
+	Namespace string
+	// RootCA is the PEM certificate that the cluster's clients trust. Empty
+	// means --root-ca-file's or else REST's.
+	RootCA []byte
+	// CheckAccess asks the server first for the right to read each type; a loop
+	// that lacks one is off. On a cluster where everything is allowed it is
+	// only a delay.
+	CheckAccess bool
+
+	// Taps and Recorder may be nil. Recorder is told of each change of a
+	// controller's status, with the Manager locked.
+	Taps     Taps
+	Recorder state.Recorder
+	// Logger is handed to the loops, by way of Taps. The zero Logger drops all.
+	Logger logr.Logger
+}
+
+// Manager runs controllers against one cluster, once: after Stop it is spent.
+// Statuses may be called at any time, the other methods when Start has returned;
+// then from any goroutine.
+type Manager struct {
+	cfg      Config
+	taps     Taps
+	selected map[string]bool
+	rows     []row
+
+	// cancel and world are set by Start.
+	cancel       context.CancelFunc
+	world        *world
+	informerName *cache.InformerName
+	shutdown     []func()
+	stopOnce     sync.Once
+	stopped      chan struct{}
+
+	mu     sync.Mutex
+	begun  bool
+	status map[string]*status
+	// alive are the loops that have not returned, by "controller" or
+	// "controller/loop".
+	alive map[string]bool
+	loops sync.WaitGroup
+}
+
+// New checks the selection of controllers in cfg.Component. It does not touch
+// the network and starts nothing. An unknown name is an *UnknownError.
+func New(cfg Config) (*Manager, error) {
+	switch {
+	case cfg.Component == nil:
+		return nil, errors.New("create controller manager: no component configuration")
+	case cfg.REST == nil:
+		return nil, errors.New("create controller manager: no REST configuration")
+	}
+	cfg.InformerName = cmp.Or(cfg.InformerName, "kctl-ctrl")
+	rows := table()
+	selected, err := choose(rows, cfg.Component.Generic.Controllers)
+	if err != nil {
+		return nil, err
+	}
+	m := &Manager{
+		cfg: cfg, taps: cfg.Taps, rows: rows, selected: selected,
+		stopped: make(chan struct{}),
+		status:  map[string]*status{},
+		alive:   map[string]bool{},
+	}
+	if m.taps == nil {
+		m.taps = noTaps{}
+	}
+	return m, nil
+}
+
+// Start builds the selected controllers, starts the informers and then the
+// loops, and returns when each loop has its goroutine. The loops end when ctx is
+// done or Stop is called; Stop must be called in either case.
+//
+// What keeps one controller from running (a feature gate, a type the server
+// does not have, a missing input, an error of its constructor) does not keep the
+// others: see Statuses. An error means that the server could not be asked what
+// it offers.
+//
+// Rows are built one after the other, sorted by name: upstream's constructors
+// add indexes to shared informers by looking first, and the CSI plugin
+// initialises variables of its package.
+func (m *Manager) Start(ctx context.Context) error {
+	m.mu.Lock()
+	if m.begun {
+		m.mu.Unlock()
+		return errors.New("start controllers: started before")
+	}
+	m.begun = true
+	m.mu.Unlock()
+
+	ctx, m.cancel = context.WithCancel(klog.NewContext(ctx, m.taps.Logger(m.cfg.Logger)))
+	if err := m.enter(ctx); err != nil {
+		m.cancel()
+		m.leave()
+		return fmt.Errorf("start controllers: %w", err)
+	}
+	m.build(ctx)
+
+	w := m.world
+	w.informers.Start(ctx.Done())
+	w.objectOrMetadata.Start(ctx.Done())
+	close(w.informersStarted)
+
+	for i := range m.rows {
+		m.launch(ctx, &m.rows[i])
+	}
+	return nil
+}
+
+// build makes the loops of each selected row and attaches the taps.
+func (m *Manager) build(ctx context.Context) {
+	f := &facts{
+		component: m.cfg.Component,
+		hasRootCA: len(m.world.rootCA) > 0,
+		selected:  func(name string) bool { return m.selected[name] },
+	}
+	var candidates []*row
+	for i := range m.rows {
+		r := &m.rows[i]
+		if reason := m.off(r, f); reason != "" {
+			m.set(r, state.ControllerOff, reason)
+			continue
+		}
+		candidates = append(candidates, r)
+	}
+	if m.cfg.CheckAccess {
+		candidates = m.permitted(ctx, candidates)
+	}
+	for _, r := range candidates {
+		loops, err := m.buildRow(ctx, r)
+		var absent notServed
+		switch {
+		case errors.As(err, &absent):
+			m.set(r, state.ControllerOff, absent.Error())
+		case err != nil:
+			m.set(r, state.ControllerFailed, err.Error())
+		default:
+			m.set(r, state.ControllerStarting, "", loops...)
+		}
+	}
+}
+
+// off returns why a row is not to be built, or "".
+func (m *Manager) off(r *row, f *facts) string {
+	switch {
+	case !m.selected[r.name] && r.disabledByDefault:
+		return "off by default"
+	case !m.selected[r.name]:
+		return "not selected"
+	}
+	if reason := r.off(f); reason != "" {
+		return reason
+	}
+	if m.cfg.Namespace != "" && !r.namespaceSafe {
+		return fmt.Sprintf("it works on the whole cluster and would see namespace %s only", m.cfg.Namespace)
+	}
+	return m.world.served.missing(r.informers())
+}
+
+// permitted switches off the rows whose types the user may not read. If the
+// question fails, all stay on: the server will say so itself.
+func (m *Manager) permitted(ctx context.Context, rows []*row) []*row {
+	var types []schema.GroupVersionResource
+	for _, r := range rows {
+		types = append(types, r.needsToRead()...)
+	}
+	slices.SortFunc(types, func(a, b schema.GroupVersionResource) int { return strings.Compare(a.String(), b.String()) })
+	a := access{}
+	if client, err := m.world.clients.Client("access-review"); err != nil {
+		a.err = err
+	} else {
+		a = checkAccess(ctx, client, m.cfg.Namespace, slices.Compact(types))
+	}
+	if a.err != nil {
+		m.record(state.Note{Source: "controllers", Text: a.err.Error(), Warning: true})
+	}
+	return slices.DeleteFunc(rows, func(r *row) bool {
+		reason := a.missing(r.needsToRead())
+		if reason != "" {
+			m.set(r, state.ControllerOff, reason)
+		}
+		return reason != ""
+	})
+}
+
+// buildRow builds a row on a goroutine marked as the controller's, so that what
+// its constructor starts is marked too.
+func (m *Manager) buildRow(ctx context.Context, r *row) (loops []loop, err error) {
+	s, err := m.world.scope(r)
+	if err != nil {
+		return nil, err
+	}
+	m.taps.Run(named(ctx, r.name), r.name, func(ctx context.Context) { loops, err = r.build(ctx, s) })
+	if err != nil {
+		return nil, fmt.Errorf("build %s: %w", r.name, err)
+	}
+	for _, l := range loops {
+		if err := m.taps.AttachLoop(r.name, l.name, l.target); err != nil {
+			return nil, fmt.Errorf("attach taps to %s: %w", loopID(r, l), err)
+		}
+	}
+	return loops, nil
+}
+
+// launch starts the loops of a row that was built.
+func (m *Manager) launch(ctx context.Context, r *row) {
+	m.mu.Lock()
+	loops := m.status[r.name].loops
+	for _, l := range loops {
+		m.alive[loopID(r, l)] = true
+	}
+	m.mu.Unlock()
+	for _, l := range loops {
+		m.loops.Go(func() {
+			if pause(ctx, m.cfg.Component.Generic.ControllerStartInterval.Duration) {
+				m.taps.Run(named(ctx, r.name), r.name, func(ctx context.Context) {
+					m.set(r, state.ControllerRunning, "")
+					l.run(ctx)
+				})
+			}
+			m.returned(ctx, r, l)
+		})
+	}
+}
+
+// pause waits for the start interval, up to doubled at random so that the loops
+// do not list all at once; an interval of zero is no pause. It returns false if
+// ctx was done first.
+func pause(ctx context.Context, interval time.Duration) bool {
+	if interval <= 0 {
+		return ctx.Err() == nil
+	}
+	const startJitter = 1.0
+	timer := time.NewTimer(wait.Jitter(interval, startJitter))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// returned notes the end of a loop. One that ends unasked has failed.
+func (m *Manager) returned(ctx context.Context, r *row, l loop) {
+	m.mu.Lock()
+	delete(m.alive, loopID(r, l))
+	s := m.status[r.name]
+	s.left--
+	last := s.left == 0
+	m.mu.Unlock()
+	switch {
+	case ctx.Err() == nil:
+		m.set(r, state.ControllerFailed, loopID(r, l)+" returned without being asked to")
+	case last:
+		m.set(r, state.ControllerStopped, "")
+	}
+}
+
+// Stop ends the loops and the informers and waits until their goroutines have
+// returned or ctx is done; in that case the error names the loops that are
+// still running. It may be called more than once.
+func (m *Manager) Stop(ctx context.Context) error {
+	m.mu.Lock()
+	begun := m.begun
+	m.mu.Unlock()
+	if !begun {
+		return nil
+	}
+	m.stopOnce.Do(func() {
+		m.cancel()
+		go func() {
+			m.loops.Wait()
+			m.leave()
+			close(m.stopped)
+		}()
+	})
+	select {
+	case <-m.stopped:
+		return nil
+	case <-ctx.Done():
+		running := m.running()
+		if len(running) == 0 {
+			return fmt.Errorf("stop controllers: informers are still running: %w", context.Cause(ctx))
+		}
+		return fmt.Errorf("stop controllers: still running: %s: %w", strings.Join(running, ", "), context.Cause(ctx))
+	}
+}
+
+// running returns the loops that have not returned, sorted.
+func (m *Manager) running() []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var out []string
+	for id := range m.alive {
+		out = append(out, id)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// Informers returns the shared informer factory; nil before Start.
+func (m *Manager) Informers() informers.SharedInformerFactory {
+	if m.world == nil {
+		return nil
+	}
+	return m.world.informers
+}
+
+func named(ctx context.Context, name string) context.Context {
+	return klog.NewContext(ctx, klog.LoggerWithName(klog.FromContext(ctx), name))
+}

@@ -1,0 +1,230 @@
+package controllers
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/spf13/pflag"
+
+	"k8s.io/apimachinery/pkg/util/version"
+	basecompatibility "k8s.io/component-base/compatibility"
+	"k8s.io/kubernetes/cmd/kube-controller-manager/app/config"
+	"k8s.io/kubernetes/cmd/kube-controller-manager/app/options"
+	kubectrlmgrconfig "k8s.io/kubernetes/pkg/controller/apis/config"
+)
+
+// Options are the flags of kube-controller-manager that concern its loops, with
+// upstream's names, types and defaults.
+type Options struct {
+	upstream *options.KubeControllerManagerOptions
+	flags    *pflag.FlagSet
+
+	// KubernetesVersion, "1.35", makes the feature gates of this process those
+	// of an earlier release. Empty is the release the loops come from.
+	KubernetesVersion string
+}
+
+// Inputs are what the loops need of a cluster beside its API. Each is used where
+// the flag of the same meaning is not set; empty fields leave the loops that
+// need them off.
+type Inputs struct {
+	// SigningCertFile and SigningKeyFile are the PEM pair that signs
+	// certificates.
+	SigningCertFile, SigningKeyFile string
+	// ServiceAccountKeyFile is the PEM private key that signs service account
+	// tokens.
+	ServiceAccountKeyFile string
+	// ClusterCIDR, where it is set, lets nodes have pod address ranges.
+	ClusterCIDR string
+	// ServiceCIDR is the range, or ranges with a comma between, that node
+	// ranges keep clear of.
+	ServiceCIDR string
+}
+
+// NewOptions returns upstream's defaults.
+func NewOptions() (*Options, error) {
+	up, err := options.NewKubeControllerManagerOptions()
+	if err != nil {
+		return nil, fmt.Errorf("read kube-controller-manager's defaults: %w", err)
+	}
+	// ApplyTo would open the secure port.
+	up.SecureServing.BindPort = 0
+	return &Options{upstream: up}, nil
+}
+
+// withheld are kube-controller-manager's flags that AddFlags leaves out, by
+// section or by name, with the reason.
+func withheld() (sections, flags map[string]string) {
+	const (
+		connect   = "the kubeconfig flags of kubectl say which cluster"
+		election  = "kctl-ctrl does not compete for kube-controller-manager's lease"
+		host      = "no volume plugin that acts on this machine is built in"
+		cloud     = "no cloud provider is built in"
+		obsolete  = "upstream ignores it or has deprecated it"
+		elsewhere = "kctl-ctrl has a flag of its own for it"
+	)
+	sections = map[string]string{
+		"secure serving":   "kctl-ctrl serves no secure port",
+		"authentication":   "kctl-ctrl serves no secure port",
+		"authorization":    "kctl-ctrl serves no secure port",
+		"debugging":        "kctl-ctrl serves no secure port",
+		"metrics":          "kctl-ctrl serves metrics as they are",
+		"logs":             "the loops' log goes where kctl-ctrl puts it",
+		"leader-migration": election,
+		"deprecated":       obsolete,
+		"misc":             connect,
+	}
+	flags = map[string]string{
+		"leader-elect":                    election,
+		"leader-elect-lease-duration":     election,
+		"leader-elect-renew-deadline":     election,
+		"leader-elect-resource-lock":      election,
+		"leader-elect-resource-name":      election,
+		"leader-elect-resource-namespace": election,
+		"leader-elect-retry-period":       election,
+
+		"pv-recycler-increment-timeout-nfs":          host,
+		"pv-recycler-minimum-timeout-hostpath":       host,
+		"pv-recycler-minimum-timeout-nfs":            host,
+		"pv-recycler-pod-template-filepath-hostpath": host,
+		"pv-recycler-pod-template-filepath-nfs":      host,
+		"pv-recycler-timeout-increment-hostpath":     host,
+		"enable-hostpath-provisioner":                host,
+		"flex-volume-plugin-dir":                     host,
+
+		"cloud-provider":               cloud,
+		"cloud-config":                 cloud,
+		"external-cloud-volume-plugin": cloud,
+		"route-reconciliation-period":  cloud,
+		"cluster-name":                 cloud,
+		"configure-cloud-routes":       cloud,
+		"cidr-allocator-type":          cloud,
+		"allow-untagged-cloud":         obsolete,
+		"node-sync-period":             obsolete,
+
+		"use-service-account-credentials": "upstream mints service account tokens for it; kctl-ctrl uses your credentials for all loops",
+		"controller-shutdown-timeout":     elsewhere,
+		"emulated-version":                elsewhere,
+		"min-compatibility-version":       "it concerns the API server",
+	}
+	return sections, flags
+}
+
+// AddFlags registers the flags on fs and remembers fs for DefaultThroughput.
+func (o *Options) AddFlags(fs *pflag.FlagSet) {
+	o.flags = fs
+	known, off, aliases := nameLists()
+	skipSections, skipFlags := withheld()
+	all := o.upstream.Flags(known, off, aliases)
+	for _, section := range all.Order {
+		if _, skip := skipSections[section]; skip {
+			continue
+		}
+		all.FlagSets[section].VisitAll(func(f *pflag.Flag) {
+			if _, skip := skipFlags[f.Name]; !skip {
+				fs.AddFlag(f)
+			}
+		})
+	}
+}
+
+// DefaultThroughput sets each controller's requests per second and burst,
+// except where the user has set --kube-api-qps or --kube-api-burst. Upstream's
+// default, 20 and 30, is polite to a cluster and slow on a sandbox. Negative is
+// unlimited.
+func (o *Options) DefaultThroughput(qps float32, burst int) {
+	conn := &o.upstream.Generic.ClientConnection
+	if o.flags == nil || !o.flags.Changed("kube-api-qps") {
+		conn.QPS = qps
+	}
+	if o.flags == nil || !o.flags.Changed("kube-api-burst") {
+		conn.Burst = int32(burst)
+	}
+}
+
+// SelectByDefault sets --controllers, in its syntax, unless the user has.
+func (o *Options) SelectByDefault(list ...string) {
+	if o.flags == nil || !o.flags.Changed("controllers") {
+		o.upstream.Generic.Controllers = list
+	}
+}
+
+// Complete sets the feature gates of this process from the flags, checks all
+// flags by upstream's rules and returns the configuration of the loops. A name
+// in --controllers that is no controller's gives an *UnknownError. Call it once;
+// after an error about feature gates those of the process are in doubt.
+func (o *Options) Complete(in Inputs) (*kubectrlmgrconfig.KubeControllerManagerConfiguration, error) {
+	rows := table()
+	if _, err := choose(rows, o.upstream.Generic.Controllers); err != nil {
+		return nil, fmt.Errorf("--controllers: %w", err)
+	}
+	o.apply(in)
+	if err := o.setGates(); err != nil {
+		return nil, err
+	}
+	known, off, aliases := nameLists()
+	if err := o.upstream.Validate(known, off, aliases); err != nil {
+		return nil, fmt.Errorf("check controller flags: %w", err)
+	}
+	var c config.Config
+	if err := o.upstream.ApplyTo(&c, known, off, aliases); err != nil {
+		return nil, fmt.Errorf("apply controller flags: %w", err)
+	}
+	return &c.ComponentConfig, nil
+}
+
+// setGates applies --feature-gates and KubernetesVersion.
+func (o *Options) setGates() error {
+	registry := o.upstream.ComponentGlobalsRegistry
+	if o.KubernetesVersion != "" {
+		v, err := version.ParseMajorMinor(o.KubernetesVersion)
+		if err != nil {
+			return fmt.Errorf("parse Kubernetes version %q: %w", o.KubernetesVersion, err)
+		}
+		effective, ok := registry.EffectiveVersionFor(basecompatibility.DefaultKubeComponent).(basecompatibility.MutableEffectiveVersion)
+		if !ok {
+			return fmt.Errorf("set Kubernetes version %s: the component registry has no version to change", v)
+		}
+		effective.SetEmulationVersion(v)
+	}
+	if err := registry.Set(); err != nil {
+		return fmt.Errorf("set feature gates: %w", err)
+	}
+	return nil
+}
+
+// apply fills what no flag has set.
+func (o *Options) apply(in Inputs) {
+	up := o.upstream
+	set := func(field *string, value string) {
+		if *field == "" {
+			*field = value
+		}
+	}
+	if csr := up.CSRSigningController.CSRSigningControllerConfiguration; len(signers(*csr)) == 0 {
+		set(&csr.ClusterSigningCertFile, in.SigningCertFile)
+		set(&csr.ClusterSigningKeyFile, in.SigningKeyFile)
+	}
+	set(&up.SAController.ServiceAccountKeyFile, in.ServiceAccountKeyFile)
+	set(&up.NodeIPAMController.ServiceCIDR, in.ServiceCIDR)
+	if in.ClusterCIDR != "" && (o.flags == nil || !o.flags.Changed("allocate-node-cidrs")) {
+		up.KubeCloudShared.AllocateNodeCIDRs = true
+	}
+	set(&up.KubeCloudShared.ClusterCIDR, in.ClusterCIDR)
+}
+
+// nameLists are what upstream's option types want to know of the controllers.
+func nameLists() (known, offByDefault []string, aliases map[string]string) {
+	aliases = map[string]string{}
+	for _, r := range table() {
+		known = append(known, r.name)
+		if r.disabledByDefault {
+			offByDefault = append(offByDefault, r.name)
+		}
+		for _, a := range r.aliases {
+			aliases[a] = r.name
+		}
+	}
+	slices.Sort(known)
+	return known, offByDefault, aliases
+}

@@ -1,0 +1,104 @@
+package controllers
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/restmapper"
+	"k8s.io/controller-manager/pkg/clientbuilder"
+	"k8s.io/controller-manager/pkg/informerfactory"
+	"k8s.io/kubernetes/cmd/kube-controller-manager/names"
+	"k8s.io/kubernetes/pkg/controller/garbagecollector"
+)
+
+// world is what all rows of one Manager share; upstream's ControllerContext.
+type world struct {
+	component *componentConfig
+	clients   clientbuilder.ControllerClientBuilder
+	taps      Taps
+	rootCA    []byte
+	served    served
+
+	informers        informers.SharedInformerFactory
+	objectOrMetadata informerfactory.InformerFactory
+	metadata         metadata.Interface
+	restMapper       *restmapper.DeferredDiscoveryRESTMapper
+	informersStarted chan struct{}
+	resyncPeriod     func() time.Duration
+
+	graphOnce sync.Once
+	graph     *garbagecollector.GraphBuilder
+}
+
+// scope is the world as one row sees it while it is built: its own client, and
+// informers that know whose handlers they are given.
+type scope struct {
+	*world
+	name    string
+	client  kubernetes.Interface
+	workers int
+
+	informers.SharedInformerFactory
+	objectOrMetadata informerfactory.InformerFactory
+}
+
+// scope makes a row's view.
+func (w *world) scope(r *row) (*scope, error) {
+	client, err := w.clients.Client(r.name)
+	if err != nil {
+		return nil, err
+	}
+	return &scope{
+		world:                 w,
+		name:                  r.name,
+		client:                client,
+		workers:               r.workerCount(w.component),
+		SharedInformerFactory: w.taps.Informers(r.name, w.informers),
+		objectOrMetadata:      w.taps.ObjectOrMetadata(r.name, w.objectOrMetadata),
+	}, nil
+}
+
+// restConfig returns a copy for clients other than the typed one.
+func (s *scope) restConfig() (*rest.Config, error) { return s.clients.Config(s.name) }
+
+// graphBuilder returns the dependency graph, which the garbage collector fills
+// and the storage version migrator reads. Its handlers and queues are the
+// garbage collector's, whoever asks first.
+func (w *world) graphBuilder(ctx context.Context) *garbagecollector.GraphBuilder {
+	w.graphOnce.Do(func() {
+		ignored := map[schema.GroupResource]struct{}{}
+		for _, r := range w.component.GarbageCollectorController.GCIgnoredResources {
+			ignored[schema.GroupResource{Group: r.Group, Resource: r.Resource}] = struct{}{}
+		}
+		w.graph = garbagecollector.NewDependencyGraphBuilder(ctx, w.metadata, w.restMapper, ignored,
+			w.taps.ObjectOrMetadata(names.GarbageCollectorController, w.objectOrMetadata), w.informersStarted)
+	})
+	return w.graph
+}
+
+// pool is the one loop of a row whose Run takes the number of workers.
+func (s *scope) pool(target any, run func(context.Context, int)) []loop {
+	return s.single(target, func(ctx context.Context) { run(ctx, s.workers) })
+}
+
+// single is the one loop of a row.
+func (s *scope) single(target any, run func(context.Context)) []loop {
+	return []loop{{name: s.name, target: target, run: run}}
+}
+
+// together runs the functions side by side and returns when all have.
+func together(fns ...func(context.Context)) func(context.Context) {
+	return func(ctx context.Context) {
+		var wg sync.WaitGroup
+		for _, fn := range fns {
+			wg.Go(func() { fn(ctx) })
+		}
+		wg.Wait()
+	}
+}

@@ -1,0 +1,48 @@
+package controllers
+
+import (
+	"context"
+
+	"github.com/go-logr/logr"
+
+	"k8s.io/client-go/informers"
+	"k8s.io/controller-manager/pkg/informerfactory"
+)
+
+// Taps is where this package lets an observer in; *tap.Tap of reconcile/tap is
+// one. Each method is called on the goroutine of Start, before the first loop
+// runs, except Run.
+type Taps interface {
+	// Informers returns a view of f for one controller. Starting the view
+	// starts f.
+	Informers(controller string, f informers.SharedInformerFactory) informers.SharedInformerFactory
+	// ObjectOrMetadata is the same for the two controllers (garbage collector,
+	// resource quota) that have informers for types they do not know.
+	ObjectOrMetadata(controller string, f informerfactory.InformerFactory) informerfactory.InformerFactory
+	// AttachLoop is given the pointer to upstream's struct, between its
+	// construction and its Run. loop is the controller's name or, where it
+	// consists of several loops, the part ("kubelet-serving"). An error keeps
+	// the controller from running.
+	AttachLoop(controller, loop string, target any) error
+	// Run calls fn on the same goroutine, marked as the controller's.
+	Run(ctx context.Context, controller string, fn func(context.Context))
+	// Logger returns the logger that the loops get.
+	Logger(base logr.Logger) logr.Logger
+}
+
+// noTaps observes nothing.
+type noTaps struct{}
+
+func (noTaps) Informers(_ string, f informers.SharedInformerFactory) informers.SharedInformerFactory {
+	return f
+}
+
+func (noTaps) ObjectOrMetadata(_ string, f informerfactory.InformerFactory) informerfactory.InformerFactory {
+	return f
+}
+
+func (noTaps) AttachLoop(string, string, any) error { return nil }
+
+func (noTaps) Run(ctx context.Context, _ string, fn func(context.Context)) { fn(ctx) }
+
+func (noTaps) Logger(base logr.Logger) logr.Logger { return base }

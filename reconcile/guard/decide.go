@@ -1,0 +1,66 @@
+package guard
+
+import "github.com/kctl-ctrl/kctl-ctrl/watch/state"
+
+// Action is what the guard does with a request.
+type Action string
+
+const (
+	// ActionPass lets a request through unseen: it changes nothing.
+	ActionPass Action = "pass"
+	// ActionSend sends a write as it is.
+	ActionSend Action = "send"
+	// ActionSendDry sends a write with dryRun=All.
+	ActionSendDry Action = "send with dryRun=All"
+	// ActionAnswer answers a write in this process.
+	ActionAnswer Action = "answer"
+	// ActionRefuse answers with a refusal.
+	ActionRefuse Action = "refuse"
+)
+
+// Verdict is a decision with, for refusals, its reason: half a sentence that
+// follows a colon.
+type Verdict struct {
+	Action Action
+	Reason string
+}
+
+func refuse(reason string) Verdict { return Verdict{Action: ActionRefuse, Reason: reason} }
+
+// Decide judges a request by its kind, verb, group, resource and subresource
+// in the guard's mode. It looks at neither bodies nor addresses: a request may
+// still be refused when its body cannot be made into a dry run.
+func (g *Guard) Decide(r Request) Verdict {
+	switch r.Kind {
+	case KindRead, KindReview:
+		return Verdict{Action: ActionPass}
+	case KindConnect:
+		return refuse("it opens a way into a node, pod or service, and no mode can tell what is done there")
+	case KindUpgrade:
+		return refuse("it asks for another protocol, which the guard cannot read")
+	case KindWrite:
+	default:
+		return refuse("the guard does not know this request (" + r.Why + ") and refuses what it does not know")
+	}
+
+	isToken := r.Subresource == "token"
+	switch g.mode {
+	case state.ModeActive:
+		return Verdict{Action: ActionSend}
+	case state.ModeDryRunClient:
+		if isToken {
+			return refuse("a made-up token would be useless, and a real one is a credential")
+		}
+		return Verdict{Action: ActionAnswer}
+	case state.ModeDryRunServer:
+		switch {
+		case isToken:
+			return refuse("a token request ignores dryRun and hands out a real credential")
+		case !g.trustsDryRun(r.Object.Group):
+			return refuse("the API group " + r.Object.Group + " may be served by an aggregated API server, which may ignore dryRun")
+		}
+		return Verdict{Action: ActionSendDry}
+	default:
+		return refuse("this session only reads")
+	}
+}

@@ -1,0 +1,54 @@
+package guard
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/url"
+)
+
+// ErrNoGrant is returned for ModeActive without a grant.
+var ErrNoGrant = errors.New("active mode writes for real and needs a grant: only the embedded control plane gives one")
+
+// SandboxGrant is the permission to write for real on one embedded control
+// plane. It comes from GrantSandbox; the zero SandboxGrant permits nothing.
+type SandboxGrant struct {
+	host        string
+	fingerprint string
+}
+
+// GrantSandbox gives the permission to write to the server at serverURL, if
+// recognise says that ca, the authority that must have signed the server's
+// certificate, belongs to a sandbox of this user. The authority is what counts:
+// an address or a name can be shared or forged. The address is kept as well so
+// that one guard cannot be put under two servers by mistake.
+//
+// The caller must connect with ca as the only trusted authority.
+func GrantSandbox(serverURL string, ca []byte, recognise func(ca []byte) bool) (SandboxGrant, error) {
+	u, err := url.Parse(serverURL)
+	if err != nil {
+		return SandboxGrant{}, fmt.Errorf("grant active mode on %q: %w", serverURL, err)
+	}
+	switch {
+	case u.Scheme != "https" || u.Host == "":
+		return SandboxGrant{}, fmt.Errorf("grant active mode on %q: not an https address", serverURL)
+	case len(ca) == 0:
+		return SandboxGrant{}, fmt.Errorf("grant active mode on %s: no certificate authority to recognise it by", u.Host)
+	case recognise == nil || !recognise(ca):
+		return SandboxGrant{}, fmt.Errorf("grant active mode on %s: its certificate authority is not that of a sandbox of this user", u.Host)
+	}
+	sum := sha256.Sum256(ca)
+	return SandboxGrant{host: u.Host, fingerprint: hex.EncodeToString(sum[:])}, nil
+}
+
+// valid reports whether the grant came from GrantSandbox.
+func (g SandboxGrant) valid() bool { return g.host != "" && g.fingerprint != "" }
+
+// String names the server and the beginning of its authority's SHA-256.
+func (g SandboxGrant) String() string {
+	if !g.valid() {
+		return "no grant"
+	}
+	return fmt.Sprintf("sandbox %s (authority %s)", g.host, g.fingerprint[:12])
+}

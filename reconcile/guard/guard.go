@@ -1,0 +1,200 @@
+package guard
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/scheme"
+)
+
+// defaultMaxBody is what kube-apiserver takes by default
+// (k8s.io/apiserver v0.37.1 pkg/server/config.go MaxRequestBodyBytes).
+const defaultMaxBody = 3 << 20
+
+// Options configure a Guard. Only Mode is required.
+type Options struct {
+	Mode state.Mode
+	// Grant is required for ModeActive. A write to any other server than the
+	// one it was given for is refused.
+	Grant SandboxGrant
+
+	// BasePath is the path of rest.Config.Host, where the API server sits below
+	// one ("/k8s/clusters/c-1"). Without it every request there is refused.
+	BasePath string
+
+	// Cause says why the calling goroutine writes. It is called once for each
+	// write, on the goroutine that makes it.
+	Cause func() state.Cause
+	// Recorder takes a WriteFinished for each write. OnWrite is called after
+	// it, on the writing goroutine, before the writer has its answer: it must
+	// not block.
+	Recorder state.Recorder
+	OnWrite  func(state.WriteFinished)
+
+	// Lookup returns what an informer holds of an object, as
+	// unstructured.Unstructured would, in the version the Ref names, and false
+	// where no informer holds it. Neither side changes the object afterwards.
+	// In dry-run=client its objects are what updates, patches and deletes start
+	// from; in all modes they are the old side of Diff. It must not block.
+	Lookup func(state.Ref) (map[string]any, bool)
+	// Diff lists the fields that differ; state.Diff does. It has to redact: it
+	// is handed Secrets as they are, with the Ref that tells. Without it no
+	// object is decoded for the record.
+	Diff func(ref state.Ref, old, new map[string]any) []state.FieldChange
+
+	// TrustsDryRun reports whether the servers of an API group honour dryRun.
+	// Only groups served by kube-apiserver itself, its CRDs included, are
+	// certain to. The default is BuiltinGroup.
+	TrustsDryRun func(group string) bool
+
+	// Now is the clock; time.Now by default.
+	Now func() time.Time
+	// MaxBody bounds, in bytes, the bodies that are read; 3 MiB by default.
+	MaxBody int64
+
+	// Broken breaks the guard, for tests of the tests.
+	Broken Broken
+}
+
+// Broken switches parts of the guard off, so that a test which is to catch
+// their absence can be seen to fail. It has no place outside tests.
+type Broken struct {
+	// SkipDeleteRewrite leaves DELETE and Eviction bodies as they are in
+	// dry-run=server, and sends them: they are then carried out.
+	SkipDeleteRewrite bool
+}
+
+// Guard decides about requests. Make one with New for each session; wrap every
+// transport of the session with it.
+type Guard struct {
+	mode         state.Mode
+	grant        SandboxGrant
+	basePath     string
+	cause        func() state.Cause
+	recorder     state.Recorder
+	onWrite      func(state.WriteFinished)
+	lookup       func(state.Ref) (map[string]any, bool)
+	diff         func(ref state.Ref, old, new map[string]any) []state.FieldChange
+	trustsDryRun func(group string) bool
+	now          func() time.Time
+	maxBody      int64
+	broken       Broken
+	kinds        map[schema.GroupVersionResource]schema.GroupVersionKind
+
+	writes  atomic.Uint64
+	mu      sync.Mutex
+	repeats map[repeatKey]int
+}
+
+// New makes a guard. It fails for an unknown mode, and for ModeActive without a
+// grant (ErrNoGrant).
+func New(o Options) (*Guard, error) {
+	switch o.Mode {
+	case state.ModeReadOnly, state.ModeDryRunClient, state.ModeDryRunServer:
+	case state.ModeActive:
+		if !o.Grant.valid() {
+			return nil, ErrNoGrant
+		}
+	default:
+		return nil, fmt.Errorf("make a guard: there is no mode %q", o.Mode)
+	}
+	base := strings.TrimSuffix(o.BasePath, "/")
+	if base != "" && base[0] != '/' {
+		return nil, fmt.Errorf("make a guard: the base path %q does not begin with a slash", o.BasePath)
+	}
+	if o.MaxBody < 0 {
+		return nil, errors.New("make a guard: the bound on bodies is negative")
+	}
+	g := &Guard{
+		mode: o.Mode, grant: o.Grant, basePath: base,
+		cause: o.Cause, recorder: o.Recorder, onWrite: o.OnWrite, lookup: o.Lookup, diff: o.Diff,
+		trustsDryRun: o.TrustsDryRun, now: o.Now, maxBody: o.MaxBody, broken: o.Broken,
+		kinds: kindsOf(scheme.Scheme), repeats: map[repeatKey]int{},
+	}
+	if g.trustsDryRun == nil {
+		g.trustsDryRun = BuiltinGroup
+	}
+	if g.now == nil {
+		g.now = time.Now
+	}
+	if g.maxBody == 0 {
+		g.maxBody = defaultMaxBody
+	}
+	return g, nil
+}
+
+// Mode is what the guard was made with; it never changes.
+func (g *Guard) Mode() state.Mode { return g.mode }
+
+// Wrap puts the guard around a transport. It fits rest.Config.Wrap, which puts
+// it inside the wrappers that add credentials and user agents: the guard sees
+// requests as they leave.
+func (g *Guard) Wrap(next http.RoundTripper) http.RoundTripper {
+	return &transport{guard: g, next: next}
+}
+
+// classify takes the base path off and reads the request.
+func (g *Guard) classify(req *http.Request) Request {
+	if g.basePath == "" {
+		return Classify(req.Method, req.URL, req.Header)
+	}
+	path, found := strings.CutPrefix(req.URL.Path, g.basePath)
+	if !found || path != "" && path[0] != '/' {
+		return unknown(strings.ToLower(req.Method), "the path is not below that of the API server")
+	}
+	u := *req.URL
+	u.Path = path
+	return Classify(req.Method, &u, req.Header)
+}
+
+// lookUp is Lookup with the kind filled in. An object of another version than
+// asked for is none.
+func (g *Guard) lookUp(ref state.Ref) (object, bool) {
+	if g.lookup == nil || ref.Name == "" {
+		return nil, false
+	}
+	o, found := g.lookup(ref)
+	if !found || o == nil {
+		return nil, false
+	}
+	return g.withKind(o, ref)
+}
+
+// withKind returns o with apiVersion and kind, which objects in informers lack.
+func (g *Guard) withKind(o object, ref state.Ref) (object, bool) {
+	version := schema.GroupVersion{Group: ref.Group, Version: ref.Version}.String()
+	if v, _ := o["apiVersion"].(string); v != "" {
+		return o, v == version
+	}
+	gvk, known := g.kinds[gvrOf(ref)]
+	if !known {
+		return nil, false
+	}
+	filled := withMeta(o, func(object) {})
+	filled["apiVersion"], filled["kind"] = gvk.ToAPIVersionAndKind()
+	return filled, true
+}
+
+func gvrOf(ref state.Ref) schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: ref.Group, Version: ref.Version, Resource: ref.Resource}
+}
+
+// parentURL is the URL of the object that a subresource belongs to, without a
+// query.
+func parentURL(u *url.URL, r Request) *url.URL {
+	parent := *u
+	parent.RawQuery, parent.Fragment = "", ""
+	if r.Subresource != "" {
+		path := strings.TrimSuffix(parent.Path, "/")
+		parent.Path = path[:strings.LastIndexByte(path, '/')]
+	}
+	return &parent
+}

@@ -1,0 +1,294 @@
+package guard
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+const (
+	// maxMessage bounds the text of an error in the record, in bytes.
+	maxMessage = 1024
+	// maxRepeatKeys bounds the memory of which writes were answered before.
+	// Beyond it the counting starts afresh: repeats then show as new writes.
+	maxRepeatKeys = 1 << 16
+	// userAgentPrefix and a controller's name make the user agent of a loop's
+	// requests.
+	userAgentPrefix = "kctl-ctrl/"
+)
+
+// repeatKey is what makes two dry-run writes the same.
+type repeatKey struct {
+	controller, queue, key       string
+	verb, resource, name, subres string
+}
+
+// write is one mutating request under way.
+type write struct {
+	guard   *Guard
+	request Request
+	http    *http.Request
+	start   time.Time
+	event   state.WriteFinished
+	// old is the object before, for the diff; generateName stands for the name
+	// of a create in its repeatKey.
+	old          object
+	generateName string
+}
+
+// begin takes what only the start of a write can know: time and cause.
+func (g *Guard) begin(req *http.Request, r Request) *write {
+	w := &write{guard: g, request: r, http: req, start: g.now()}
+	w.event = state.WriteFinished{
+		Write:       g.writes.Add(1),
+		Verb:        r.Verb,
+		Object:      r.Object,
+		Subresource: r.Subresource,
+		Mode:        g.mode,
+	}
+	if g.cause != nil {
+		w.event.Cause = g.cause()
+	}
+	w.event.Controller = w.event.Cause.Controller
+	if name := controllerOf(req.UserAgent()); name != "" {
+		w.event.Controller = name
+	}
+	return w
+}
+
+// controllerOf is the name in a user agent "kctl-ctrl/<controller>", or empty.
+func controllerOf(userAgent string) string {
+	name, found := strings.CutPrefix(userAgent, userAgentPrefix)
+	if !found {
+		return ""
+	}
+	if end := strings.IndexAny(name, " /"); end >= 0 {
+		name = name[:end]
+	}
+	return name
+}
+
+// isEvent reports whether the object is an Event, which upstream's broadcaster
+// writes on a goroutine of its own.
+func isEvent(ref state.Ref) bool {
+	return ref.Resource == "events" && (ref.Group == "" || ref.Group == "events.k8s.io")
+}
+
+func isSecret(ref state.Ref) bool { return ref.Group == "" && ref.Resource == "secrets" }
+
+// wantsDiff reports whether a diff can be made of what a server answers. A
+// create has no old side: all of it is new. A scale is another object than the
+// one that Lookup knows.
+func (w *write) wantsDiff() bool {
+	switch w.request.Verb {
+	case "update", "patch", "apply":
+		return w.guard.diff != nil && w.request.Subresource != "scale"
+	}
+	return false
+}
+
+// lookBefore takes the old side of the diff before the write can change it.
+func (w *write) lookBefore() {
+	if w.wantsDiff() {
+		w.old, _ = w.guard.lookUp(w.request.Object)
+	}
+}
+
+// finish records a server's answer.
+func (w *write) finish(code int, media string, body []byte) {
+	w.event.Status = code
+	w.event.Result = state.WriteDone
+	if w.guard.mode == state.ModeDryRunServer {
+		w.event.Result = state.WriteDry
+	}
+	if code >= http.StatusBadRequest {
+		w.event.Result = state.WriteFailed
+		if status, ok := readStatus(media, body); ok {
+			w.event.Message = status.Message
+			if isSecret(w.request.Object) {
+				w.event.Message = withheld(string(status.Reason))
+			}
+		} else {
+			w.event.Message = http.StatusText(code)
+		}
+		w.identify(w.requestHead())
+		w.emit()
+		return
+	}
+	h := readHead(media, body)
+	if h.isStatus() {
+		h = w.requestHead()
+		if status, ok := readStatus(media, body); ok && status.Details != nil && status.Details.UID != "" {
+			h.name, h.uid = w.request.Object.Name, string(status.Details.UID)
+		}
+	} else if w.event.Result == state.WriteDone {
+		w.event.ResourceVersion = h.resourceVersion
+	}
+	w.identify(h)
+	if isEvent(w.request.Object) {
+		w.readEvent(media, body)
+	}
+	if w.old != nil {
+		if changed, err := decodeObject(media, body); err == nil {
+			w.event.Diff = w.guard.diff(w.event.Object, w.old, changed)
+		}
+	}
+	w.emit()
+}
+
+// withheld stands for an error about a Secret, whose text may quote it: a
+// refused JSON patch comes back with the whole patched object.
+func withheld(reason string) string {
+	return fmt.Sprintf("%s (text withheld: it may quote the Secret)", reason)
+}
+
+// failed records an error without an answer, or, for nil, one that is already
+// in the event.
+func (w *write) failed(err error) {
+	w.event.Result = state.WriteFailed
+	if err != nil {
+		w.event.Message = err.Error()
+	}
+	if isSecret(w.request.Object) && w.event.Status != 0 {
+		w.event.Message = withheld(http.StatusText(w.event.Status))
+	}
+	w.identify(w.requestHead())
+	w.emit()
+}
+
+// refused records a refusal.
+func (w *write) refused(refusal *Refusal) {
+	w.event.Result = state.WriteRefused
+	w.event.Status = http.StatusForbidden
+	w.event.Message = refusal.Reason
+	w.identify(w.requestHead())
+	if isEvent(w.request.Object) {
+		if media, body := w.requestBody(); body != nil {
+			w.readEvent(media, body)
+		}
+	}
+	w.emit()
+}
+
+// identify fills in what the path does not say.
+func (w *write) identify(h head) {
+	o := &w.event.Object
+	if o.Name == "" {
+		o.Name = h.name
+	}
+	if h.uid != "" && h.name == o.Name {
+		o.UID = h.uid
+	}
+	w.generateName = h.generateName
+}
+
+// requestBody is the body of the request if it can be had without taking it
+// from the transport.
+func (w *write) requestBody() (media string, body []byte) {
+	if w.http.GetBody == nil {
+		return "", nil
+	}
+	reader, err := w.http.GetBody()
+	if err != nil {
+		return "", nil
+	}
+	defer func() { _ = reader.Close() }()
+	body, err = io.ReadAll(io.LimitReader(reader, w.guard.maxBody))
+	if err != nil {
+		return "", nil
+	}
+	return mediaType(w.http.Header), body
+}
+
+// requestHead is the head of the object in the request, where the path names
+// none.
+func (w *write) requestHead() head {
+	if w.request.Verb != "create" || w.request.Object.Name != "" {
+		return head{}
+	}
+	media, body := w.requestBody()
+	if body == nil {
+		return head{}
+	}
+	return readHead(media, body)
+}
+
+func (w *write) readEvent(media string, body []byte) {
+	if o, err := decodeObject(media, body); err == nil {
+		w.causeOfEvent(o)
+	}
+}
+
+// causeOfEvent replaces the cause of an Event. The goroutine that wrote it is
+// the broadcaster's, whose labels are those of whoever started it; what links
+// an Event to a sync is the object it is about.
+func (w *write) causeOfEvent(o object) {
+	about, _ := o["involvedObject"].(object)
+	if about == nil {
+		about, _ = o["regarding"].(object)
+	}
+	text := func(field string) string { s, _ := about[field].(string); return s }
+	cause := state.Cause{Kind: state.CauseUnknown}
+	if kind := text("kind"); kind != "" {
+		gv, _ := schema.ParseGroupVersion(text("apiVersion"))
+		plural, _ := meta.UnsafeGuessKindToResource(gv.WithKind(kind))
+		cause.Object = &state.Ref{Group: plural.Group, Version: plural.Version, Resource: plural.Resource,
+			Namespace: text("namespace"), Name: text("name"), UID: text("uid")}
+	}
+	if w.event.Controller == "" {
+		source, _ := o["source"].(object)
+		w.event.Controller, _ = source["component"].(string)
+		for _, field := range []string{"reportingComponent", "reportingController"} {
+			if reporting, _ := o[field].(string); w.event.Controller == "" {
+				w.event.Controller = reporting
+			}
+		}
+	}
+	cause.Controller = w.event.Controller
+	w.event.Cause = cause
+}
+
+// countRepeat sets Repeat for writes that no informer will ever see, which a
+// loop makes again at each sync.
+func (w *write) countRepeat() {
+	c := w.event.Cause
+	key := repeatKey{controller: w.event.Controller, queue: c.Queue, key: c.Key, verb: w.event.Verb,
+		resource: w.event.Object.Type() + "/" + w.event.Object.Namespace, name: w.event.Object.Name, subres: w.event.Subresource}
+	if w.generateName != "" {
+		key.name = w.generateName + "*"
+	}
+	if isEvent(w.event.Object) {
+		return // each Event has a name of its own
+	}
+	g := w.guard
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if len(g.repeats) >= maxRepeatKeys {
+		clear(g.repeats)
+	}
+	w.event.Repeat = g.repeats[key]
+	g.repeats[key]++
+}
+
+// emit hands the record on.
+func (w *write) emit() {
+	w.event.Duration = w.guard.now().Sub(w.start)
+	if len(w.event.Message) > maxMessage {
+		w.event.Message = strings.ToValidUTF8(w.event.Message[:maxMessage], "") + "…"
+	}
+	if w.event.Result == state.WriteDry {
+		w.countRepeat()
+	}
+	if w.guard.recorder != nil {
+		w.guard.recorder.Record(w.event)
+	}
+	if w.guard.onWrite != nil {
+		w.guard.onWrite(w.event)
+	}
+}

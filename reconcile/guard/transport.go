@@ -1,0 +1,187 @@
+package guard
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"strconv"
+
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+type transport struct {
+	guard *Guard
+	next  http.RoundTripper
+}
+
+// RoundTrip implements http.RoundTripper.
+func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
+	r := t.guard.classify(req)
+	verdict := t.guard.Decide(r)
+	if verdict.Action == ActionPass {
+		return t.leave(req, r)
+	}
+	if isRead(req) {
+		return t.refuseRead(req, t.guard.refusal(r, verdict.Reason))
+	}
+	w := t.guard.begin(req, r)
+	switch verdict.Action {
+	case ActionSend:
+		return t.send(w, req, req)
+	case ActionSendDry:
+		out, err := t.guard.makeDry(req, r)
+		if err != nil {
+			return t.fail(w, req, t.guard.cannotBeDry(r, err))
+		}
+		return t.send(w, req, out)
+	case ActionAnswer:
+		return t.answer(w, req)
+	default:
+		return t.fail(w, req, t.guard.refusal(r, verdict.Reason))
+	}
+}
+
+// CloseIdleConnections passes the call of http.Client on. The transport is
+// deliberately no utilnet.RoundTripperWrapper: nobody gets at what is inside.
+func (t *transport) CloseIdleConnections() {
+	if closer, ok := t.next.(interface{ CloseIdleConnections() }); ok {
+		closer.CloseIdleConnections()
+	}
+}
+
+// leave is the only way to the inner transport. Whatever was decided before,
+// it looks at what is about to leave, and lets out nothing that the mode does
+// not allow.
+func (t *transport) leave(out *http.Request, r Request) (*http.Response, error) {
+	g := t.guard
+	switch {
+	case r.Kind == KindRead && isRead(out):
+	case r.Kind == KindReview && out.Method == http.MethodPost:
+	case r.Kind == KindWrite && g.mode == state.ModeActive:
+		if out.URL.Scheme != "https" || out.URL.Host != g.grant.host {
+			return nil, g.refusal(r, "active mode was granted for "+g.grant.String()+", not for "+out.URL.Scheme+"://"+out.URL.Host)
+		}
+	case r.Kind == KindWrite && g.mode == state.ModeDryRunServer:
+		if err := g.proveDry(out); err != nil {
+			return nil, g.cannotBeDry(r, err)
+		}
+	default:
+		return nil, g.refusal(r, "it got past the guard's decision, which is a bug in the guard")
+	}
+	return t.next.RoundTrip(out)
+}
+
+func isRead(req *http.Request) bool {
+	return req.Method == "" || req.Method == http.MethodGet || req.Method == http.MethodHead
+}
+
+// refuseRead refuses what would not have been a write by its method, an exec
+// over WebSocket for one. It is a note in the record, not a write.
+func (t *transport) refuseRead(req *http.Request, refusal *Refusal) (*http.Response, error) {
+	if req.Body != nil {
+		defer func() { _ = req.Body.Close() }()
+	}
+	if t.guard.recorder != nil {
+		t.guard.recorder.Record(state.Note{Source: "guard", Text: refusal.Error(), Warning: true})
+	}
+	return respond(req, http.StatusForbidden, refusal.Status())
+}
+
+func (g *Guard) refusal(r Request, reason string) *Refusal {
+	return &Refusal{Mode: g.mode, Request: r, Reason: reason}
+}
+
+func (g *Guard) cannotBeDry(r Request, err error) error {
+	if errors.Is(err, errTooLarge) {
+		return apierrors.NewRequestEntityTooLargeError(err.Error())
+	}
+	return g.refusal(r, "it cannot be made a dry run: "+err.Error())
+}
+
+// send sends a write, as out, and records what came back.
+func (t *transport) send(w *write, req, out *http.Request) (*http.Response, error) {
+	w.lookBefore()
+	resp, err := t.leave(out, w.request)
+	if _, refused := errors.AsType[*Refusal](err); refused {
+		return t.fail(w, req, err)
+	}
+	if err != nil {
+		w.failed(err)
+		return nil, err
+	}
+	resp.Request = req
+	if w.request.Verb == "deletecollection" && resp.StatusCode < http.StatusBadRequest {
+		w.finish(resp.StatusCode, "", nil) // the answer lists what was deleted
+		return resp, nil
+	}
+	body, err := io.ReadAll(resp.Body)
+	closer := resp.Body
+	if err != nil {
+		// The client gets what there was, then the same error.
+		resp.Body = body2{io.MultiReader(bytes.NewReader(body), failing{err}), closer}
+		w.failed(err)
+		return resp, nil
+	}
+	resp.Body = body2{bytes.NewReader(body), closer}
+	media := mediaType(resp.Header)
+	if resp.Header.Get("Content-Encoding") != "" {
+		media = "?"
+	}
+	w.finish(resp.StatusCode, media, body)
+	return resp, nil
+}
+
+// body2 reads from one place and closes another.
+type body2 struct {
+	io.Reader
+	io.Closer
+}
+
+type failing struct{ err error }
+
+func (f failing) Read([]byte) (int, error) { return 0, f.err }
+
+// fail answers a write that did not leave with an error: as a Status where it
+// has one, and as the error itself otherwise.
+func (t *transport) fail(w *write, req *http.Request, err error) (*http.Response, error) {
+	if req.Body != nil {
+		defer func() { _ = req.Body.Close() }()
+	}
+	status, ok := statusOf(err)
+	if !ok {
+		w.failed(err)
+		return nil, err
+	}
+	if refusal, is := errors.AsType[*Refusal](err); is {
+		w.refused(refusal)
+	} else {
+		w.event.Status = int(status.Code)
+		w.event.Message = status.Message
+		w.failed(nil)
+	}
+	return respond(req, int(status.Code), status)
+}
+
+// respond makes a response of this process: JSON, complete, with the request
+// that client-go looks at.
+func respond(req *http.Request, code int, body any) (*http.Response, error) {
+	encoded, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	return &http.Response{
+		Status:     strconv.Itoa(code) + " " + http.StatusText(code),
+		StatusCode: code,
+		Proto:      "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: http.Header{
+			"Content-Type":   {mediaJSON},
+			"Content-Length": {strconv.Itoa(len(encoded))},
+		},
+		Body:          io.NopCloser(bytes.NewReader(encoded)),
+		ContentLength: int64(len(encoded)),
+		Request:       req,
+	}, nil
+}

@@ -1,0 +1,361 @@
+package plan
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// FieldManager owns the fields that Apply sets.
+const FieldManager = "kctl-ctrl"
+
+// parallel is the number of requests of one phase in flight together.
+const parallel = 8
+
+// Action is what an apply or a delete did to one object.
+type Action string
+
+const (
+	Created   Action = "created"
+	Changed   Action = "changed"
+	Unchanged Action = "unchanged"
+	Deleted   Action = "deleted"
+	// Implied is created like Created, without a manifest: a namespace that
+	// objects name and nobody defines.
+	Implied Action = "implied"
+	// Skipped was not sent; Note says why.
+	Skipped Action = "skipped"
+)
+
+// Result is what became of one object.
+type Result struct {
+	Action Action
+	// Manifest is the object as given, with the namespace that it was applied
+	// to; nil for implied ones.
+	Manifest map[string]any
+	Source   Position
+	// Mapping is the type as the API server serves it.
+	Mapping *meta.RESTMapping
+	// Before and After are the object as it stood just before the request, nil
+	// if it did not exist, and as the server answered.
+	Before, After map[string]any
+	// Note says in what the object sent differs from the manifest and why, or
+	// why it was not sent.
+	Note string
+}
+
+// object is the identity of the result's object.
+func (r Result) object() map[string]any {
+	for _, content := range []map[string]any{r.Manifest, r.After, r.Before} {
+		if content != nil {
+			return content
+		}
+	}
+	return nil
+}
+
+// Applied is the outcome of one Apply or Delete.
+type Applied struct {
+	// Results has one result per object, in the order of application.
+	Results []Result
+	// Warnings are the API server's, sorted.
+	Warnings []string
+	// Fired are the Jobs created for CronJobs due at Options.At.
+	Fired []Result
+}
+
+// Options say how to apply.
+type Options struct {
+	// Namespace is for objects that name none; "default" if empty.
+	Namespace string
+	// At makes CronJobs fire that are due in the minute of At. The zero time
+	// fires none.
+	At time.Time
+	// Timeout bounds each wait: for a CustomResourceDefinition to be served,
+	// for a namespace's ServiceAccount "default", for a quota's status. It is
+	// 30 s if zero.
+	Timeout time.Duration
+	// NoServiceAccountWait and NoQuotaWait are for a cluster in which the
+	// serviceaccount or the resourcequota controller does not run: the waits
+	// would not end.
+	NoServiceAccountWait, NoQuotaWait bool
+}
+
+// Apply applies objects by server-side apply, in the order of phases, and waits
+// for what the next phase relies on. The order of objects does not matter.
+//
+// The error is a Problems with every object that the server rejected or has no
+// type for; the other objects are applied nevertheless, so that all problems of
+// the manifests show at once. A wait that times out or a cancelled context ends
+// Apply at once.
+func (c *Cluster) Apply(ctx context.Context, objects []Object, options Options) (*Applied, error) {
+	if options.Namespace == "" {
+		options.Namespace = metav1.NamespaceDefault
+	}
+	if options.Timeout == 0 {
+		options.Timeout = 30 * time.Second
+	}
+	a := &applying{cluster: c, options: options, applied: &Applied{}}
+	c.warnings.take()
+	err := a.run(ctx, objects)
+	a.applied.Warnings = c.warnings.take()
+	if err == nil {
+		err = a.problems.err()
+	}
+	return a.applied, err
+}
+
+type applying struct {
+	cluster *Cluster
+	options Options
+
+	mu       sync.Mutex
+	applied  *Applied
+	problems Problems
+}
+
+func (a *applying) fail(o Object, err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.problems = append(a.problems, &Problem{At: o.Source, Object: o.String(), Err: err})
+}
+
+// request is an object with what is known about it before it is sent.
+type request struct {
+	Object
+	mapping *meta.RESTMapping
+	implied bool
+}
+
+func (a *applying) run(ctx context.Context, objects []Object) error {
+	var definitions, rest []Object
+	for _, o := range objects {
+		if gvk := o.GroupVersionKind(); phaseOf(gvk.Group, gvk.Kind, true) == phaseDefinitions {
+			definitions = append(definitions, o)
+		} else {
+			rest = append(rest, o)
+		}
+	}
+	if err := a.phase(ctx, a.resolve(definitions)); err != nil {
+		return err
+	}
+	if err := a.waitForDefinitions(ctx); err != nil {
+		return err
+	}
+	requests := a.resolve(rest)
+	a.duplicates(requests)
+	requests = append(requests, a.impliedNamespaces(requests)...)
+	for phase := range phases {
+		if phase == phaseDefinitions {
+			continue
+		}
+		var now []request
+		for _, r := range requests {
+			gvk := r.GroupVersionKind()
+			if phaseOf(gvk.Group, gvk.Kind, r.mapping.Scope.Name() == meta.RESTScopeNameNamespace) == phase {
+				now = append(now, r)
+			}
+		}
+		if err := a.waitBefore(ctx, phase, now); err != nil {
+			return err
+		}
+		if err := a.phase(ctx, now); err != nil {
+			return err
+		}
+	}
+	return a.fireCronJobs(ctx)
+}
+
+// resolve finds the types of objects and gives each its namespace.
+func (a *applying) resolve(objects []Object) []request {
+	var requests []request
+	for _, o := range objects {
+		mapping, err := a.cluster.mapping(o.GroupVersionKind())
+		if err != nil {
+			a.fail(o, err)
+			continue
+		}
+		o.Unstructured = o.DeepCopy()
+		switch {
+		case mapping.Scope.Name() != meta.RESTScopeNameNamespace:
+			o.SetNamespace("")
+		case o.GetNamespace() == "":
+			o.SetNamespace(a.options.Namespace)
+		}
+		requests = append(requests, request{Object: o, mapping: mapping})
+	}
+	return requests
+}
+
+// duplicates finds objects that became equal when the default namespace was
+// filled in.
+func (a *applying) duplicates(requests []request) {
+	first := map[identity]request{}
+	for _, r := range requests {
+		id := identityOf(r.Object.Object)
+		if earlier, twice := first[id]; twice {
+			a.fail(r.Object, fmt.Errorf("given twice, first at %s", earlier.Source))
+			continue
+		}
+		first[id] = r
+	}
+}
+
+// impliedNamespaces are the namespaces that objects are in and that nobody
+// defines.
+func (a *applying) impliedNamespaces(requests []request) []request {
+	known := map[string]bool{}
+	for _, r := range requests {
+		if r.GetKind() == "Namespace" && r.GroupVersionKind().Group == "" {
+			known[r.GetName()] = true
+		}
+	}
+	mapping, err := a.cluster.mapping(namespaceKind)
+	if err != nil {
+		return nil
+	}
+	var implied []request
+	for _, r := range requests {
+		ns := r.GetNamespace()
+		if ns == "" || known[ns] {
+			continue
+		}
+		known[ns] = true
+		u := &unstructured.Unstructured{}
+		u.SetGroupVersionKind(namespaceKind)
+		u.SetName(ns)
+		implied = append(implied, request{Object: Object{Unstructured: u, Source: r.Source}, mapping: mapping, implied: true})
+	}
+	return implied
+}
+
+// phase sends requests, several at a time. Only a failure that is not about one
+// object ends it.
+func (a *applying) phase(ctx context.Context, requests []request) error {
+	results := make([]*Result, len(requests))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(parallel)
+	for i, r := range requests {
+		group.Go(func() error {
+			result, err := a.send(ctx, r)
+			if ctx.Err() != nil {
+				return fmt.Errorf("apply %s: %w", r.Object, context.Cause(ctx))
+			}
+			if err != nil {
+				a.fail(r.Object, err)
+				return nil
+			}
+			results[i] = result
+			return nil
+		})
+	}
+	err := group.Wait()
+	for _, result := range results {
+		if result != nil {
+			a.applied.Results = append(a.applied.Results, *result)
+		}
+	}
+	return err
+}
+
+// send applies one object; the result is nil for an implied namespace that
+// exists already.
+func (a *applying) send(ctx context.Context, r request) (*Result, error) {
+	client := a.cluster.client(r.mapping, r.GetNamespace())
+	result := &Result{Manifest: r.Object.Object, Source: r.Source, Mapping: r.mapping}
+	before, err := client.Get(ctx, r.GetName(), metav1.GetOptions{})
+	switch {
+	case err == nil && r.implied:
+		return nil, nil
+	case err == nil:
+		result.Before = before.Object
+	case !apierrors.IsNotFound(err):
+		return nil, fmt.Errorf("read it before applying: %w", message(err))
+	}
+	sent, note := sendable(r.Object)
+	result.Note = note
+	if sent == nil {
+		result.Action = Skipped
+		return result, nil
+	}
+	body, err := json.Marshal(sent)
+	if err != nil {
+		return nil, fmt.Errorf("encode: %w", err)
+	}
+	force := true
+	var after *unstructured.Unstructured
+	err = a.until(ctx, func(ctx context.Context) (reason string, err error) {
+		after, err = client.Patch(ctx, r.GetName(), types.ApplyPatchType, body, metav1.PatchOptions{
+			FieldManager: FieldManager, Force: &force, FieldValidation: metav1.FieldValidationStrict,
+		})
+		if err != nil && notYet(err) {
+			return err.Error(), nil
+		}
+		return "", err
+	})
+	if err != nil {
+		return nil, message(err)
+	}
+	result.After = after.Object
+	switch {
+	case r.implied:
+		result.Action, result.Manifest = Implied, nil
+		result.Note = "not in the manifests; objects are in it"
+	case result.Before == nil:
+		result.Action = Created
+	case sameSpec(result.Before, result.After):
+		result.Action = Unchanged
+	default:
+		result.Action = Changed
+	}
+	return result, nil
+}
+
+// message puts a rejection into the server's own words.
+func message(err error) error {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return err
+	}
+	return fmt.Errorf("rejected by the API server: %w", err)
+}
+
+// sameSpec reports whether two states of an object differ in nothing but its
+// status and the server's bookkeeping.
+func sameSpec(a, b map[string]any) bool {
+	return reflect.DeepEqual(withoutBookkeeping(a), withoutBookkeeping(b))
+}
+
+// serverFields of metadata are written by the API server only.
+var serverFields = []string{"uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp",
+	"deletionGracePeriodSeconds", "managedFields", "selfLink"}
+
+func withoutBookkeeping(content map[string]any) map[string]any {
+	trimmed := map[string]any{}
+	for key, value := range content {
+		if key != "status" && key != "metadata" {
+			trimmed[key] = value
+		}
+	}
+	metadata := map[string]any{}
+	original, _ := content["metadata"].(map[string]any)
+	for key, value := range original {
+		if !slices.Contains(serverFields, key) {
+			metadata[key] = value
+		}
+	}
+	trimmed["metadata"] = metadata
+	return trimmed
+}

@@ -1,0 +1,172 @@
+package plan
+
+import (
+	"encoding/json"
+	"maps"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+)
+
+// maxValue bounds a value in a plan. It is generous: a value that is cut could
+// hide the very place where it differs.
+const maxValue = 64 << 10
+
+func (i *item) ref() state.Ref {
+	return state.Ref{Group: i.group, Resource: i.resource, Namespace: i.namespace, Name: i.name}
+}
+
+func (i *item) diff(from, to map[string]any) []state.FieldChange {
+	return state.Diff(i.ref(), from, to, state.DiffOptions{MaxValue: maxValue})
+}
+
+// differs reports whether an object that is there at both ends changed: in a
+// field, in its health, or in what it points at.
+func (w *world) differs(i *item) bool {
+	if !reflect.DeepEqual(w.normal(i, i.start), w.normal(i, i.end)) {
+		return true
+	}
+	members := []*item{i}
+	return statusOf(members, true) != statusOf(members, false) || endpointsNote(members) != ""
+}
+
+// fieldDiffs lists the changed fields of all objects that are there at both
+// ends, and of each who changed them.
+func (w *world) fieldDiffs() []state.PlanFieldDiff {
+	diffs := []state.PlanFieldDiff{}
+	for _, i := range w.items {
+		diffs = append(diffs, w.fieldDiffsOf(i)...)
+	}
+	return merged(diffs)
+}
+
+func (w *world) fieldDiffsOf(i *item) []state.PlanFieldDiff {
+	if i.start == nil || i.end == nil || uidOf(i.start) != uidOf(i.end) {
+		return nil
+	}
+	var diffs []state.PlanFieldDiff
+	add := func(by state.PlanBy, changes []state.FieldChange) {
+		if len(changes) > 0 {
+			diffs = append(diffs, state.PlanFieldDiff{PlanObject: i.object(), By: by, Count: 1, Changes: changes})
+		}
+	}
+	reference := w.normal(i, i.start)
+	if i.result != nil && i.result.Action == Changed {
+		before, after := restored(i.result.Before, i.oldManifest), restored(i.result.After, i.manifest)
+		reference = w.normal(i, after)
+		user, server := i.attribute(i.diff(withoutStatus(w.normal(i, before)), withoutStatus(reference)))
+		add(state.PlanByUser, user)
+		add(state.PlanByServer, server)
+	} else if i.result != nil && i.result.Action == Skipped {
+		add(state.PlanByUser, i.diff(reference, w.normal(i, i.end)))
+		return diffs
+	}
+	changes := i.diff(reference, w.normal(i, i.end))
+	if scaleOf(i) != nil && i.result == nil {
+		changes = slices.DeleteFunc(changes, func(c state.FieldChange) bool { return c.Path == "spec.replicas" })
+	}
+	add(state.PlanByControllers, changes)
+	return diffs
+}
+
+func withoutStatus(content map[string]any) map[string]any {
+	if content == nil {
+		return nil
+	}
+	content = maps.Clone(content)
+	delete(content, "status")
+	return content
+}
+
+// attribute splits changes made by an apply: the user's are those of fields
+// that the old or the new manifest sets, the others are defaults.
+func (i *item) attribute(changes []state.FieldChange) (user, server []state.FieldChange) {
+	set := map[string]bool{}
+	for _, manifest := range []map[string]any{i.manifest, i.oldManifest} {
+		for _, leaf := range state.Diff(i.ref(), nil, manifest, state.DiffOptions{MaxChanges: 1 << 20}) {
+			path := plainPath(leaf.Path)
+			// A Secret's stringData is written to its data.
+			if rest, ok := strings.CutPrefix(path, "stringData"); ok && i.typeName() == "Secret" {
+				path = "data" + rest
+			}
+			set[path] = true
+		}
+	}
+	for _, change := range changes {
+		if setsPath(set, plainPath(change.Path)) {
+			user = append(user, change)
+		} else {
+			server = append(server, change)
+		}
+	}
+	return user, server
+}
+
+// laterKeys are the further fields that tell list elements apart: a manifest
+// may leave them to the API server ("[containerPort=80]" for
+// "[containerPort=80,protocol=TCP]").
+var laterKeys = regexp.MustCompile(`(\[\w+=[^,\]]*),[^\]]*\]`)
+
+func plainPath(path string) string { return laterKeys.ReplaceAllString(path, "$1]") }
+
+// setsPath reports whether a leaf is at, above or below a path.
+func setsPath(set map[string]bool, path string) bool {
+	if set[path] {
+		return true
+	}
+	for leaf := range set {
+		if below(leaf, path) || below(path, leaf) {
+			return true
+		}
+	}
+	return false
+}
+
+func below(path, above string) bool {
+	rest, ok := strings.CutPrefix(path, above)
+	return ok && rest != "" && (rest[0] == '.' || rest[0] == '[')
+}
+
+// merged counts equal diffs of objects with the same pattern of name.
+func merged(diffs []state.PlanFieldDiff) []state.PlanFieldDiff {
+	type entry struct {
+		key  string
+		diff state.PlanFieldDiff
+	}
+	byKey := map[string]*entry{}
+	out := []state.PlanFieldDiff{}
+	for _, d := range diffs {
+		key, err := json.Marshal(d)
+		if err != nil {
+			continue
+		}
+		if e := byKey[string(key)]; e != nil {
+			e.diff.Count++
+			continue
+		}
+		byKey[string(key)] = &entry{key: string(key), diff: d}
+	}
+	for _, key := range slices.Sorted(maps.Keys(byKey)) {
+		out = append(out, byKey[key].diff)
+	}
+	slices.SortStableFunc(out, compareDiffs)
+	return out
+}
+
+func compareDiffs(a, b state.PlanFieldDiff) int {
+	id := func(d state.PlanFieldDiff) identity {
+		group, _, ok := strings.Cut(d.APIVersion, "/")
+		if !ok {
+			group = ""
+		}
+		return identity{group, d.Kind, d.Namespace, d.Name}
+	}
+	if c := compareForReading(id(a), id(b)); c != 0 {
+		return c
+	}
+	order := []state.PlanBy{state.PlanByUser, state.PlanByServer, state.PlanByControllers}
+	return slices.Index(order, a.By) - slices.Index(order, b.By)
+}

@@ -1,0 +1,82 @@
+package plan
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+var namespaceKind = schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}
+
+// sendable is an object as it is sent: without what only a server may write,
+// and with that held back which cannot be simulated. The note says what was
+// held back; the content is nil where nothing is sent at all.
+//
+// restored undoes every such change for the comparison.
+func sendable(o Object) (content map[string]any, note string) {
+	content = withoutBookkeeping(o.DeepCopy().Object)
+	if metadata := content["metadata"].(map[string]any); metadata["namespace"] == "" {
+		delete(metadata, "namespace")
+	}
+	gvk := o.GroupVersionKind()
+	switch typeName(gvk.Group, gvk.Kind) {
+	case "CronJob.batch":
+		if suspended, _, _ := unstructured.NestedBool(content, "spec", "suspend"); suspended {
+			return content, ""
+		}
+		if err := unstructured.SetNestedField(content, true, "spec", "suspend"); err != nil {
+			return content, "" // the server says better what is wrong with spec
+		}
+		return content, "suspended: its schedule follows the clock"
+	case "MutatingWebhookConfiguration.admissionregistration.k8s.io", "ValidatingWebhookConfiguration.admissionregistration.k8s.io":
+		webhooks, _ := content["webhooks"].([]any)
+		for _, webhook := range webhooks {
+			if webhook, ok := webhook.(map[string]any); ok {
+				delete(webhook, "rules")
+			}
+		}
+		return content, "its webhooks are not called: nothing serves them here"
+	case "APIService.apiregistration.k8s.io":
+		if backend, _, _ := unstructured.NestedMap(content, "spec", "service"); backend != nil {
+			return nil, fmt.Sprintf("not sent: nothing serves Service %v/%v here", backend["namespace"], backend["name"])
+		}
+	}
+	return content, ""
+}
+
+// restored puts back into a captured object what sendable held back, as the
+// manifest has it.
+func restored(content, manifest map[string]any) map[string]any {
+	if manifest == nil || content == nil {
+		return content
+	}
+	group, kind := groupKind(content)
+	switch typeName(group, kind) {
+	case "CronJob.batch":
+		content = (&unstructured.Unstructured{Object: content}).DeepCopy().Object
+		suspended, _, _ := unstructured.NestedBool(manifest, "spec", "suspend")
+		_ = unstructured.SetNestedField(content, suspended, "spec", "suspend")
+	case "MutatingWebhookConfiguration.admissionregistration.k8s.io", "ValidatingWebhookConfiguration.admissionregistration.k8s.io":
+		content = (&unstructured.Unstructured{Object: content}).DeepCopy().Object
+		rules := map[any]any{}
+		webhooks, _ := manifest["webhooks"].([]any)
+		for _, webhook := range webhooks {
+			if webhook, ok := webhook.(map[string]any); ok && webhook["rules"] != nil {
+				rules[webhook["name"]] = webhook["rules"]
+			}
+		}
+		webhooks, _ = content["webhooks"].([]any)
+		for _, webhook := range webhooks {
+			if webhook, ok := webhook.(map[string]any); ok && rules[webhook["name"]] != nil {
+				webhook["rules"] = rules[webhook["name"]]
+			}
+		}
+	}
+	return content
+}
+
+func groupKind(content map[string]any) (group, kind string) {
+	id := identityOf(content)
+	return id.group, id.kind
+}

@@ -1,0 +1,126 @@
+package sandbox
+
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/sandbox/internal/wire"
+)
+
+// inherited lists the variables that the child gets of the parent's environment.
+// Others, a proxy's above all, must not change how a control plane behaves.
+var inherited = []string{"PATH", "HOME", "TMPDIR", "TZ", "GODEBUG", "GOMAXPROCS", "GOTRACEBACK", "GOCOVERDIR"}
+
+func childEnviron(environ []string, dir string) []string {
+	// PWD keeps the path of the run directory as short as it is here, where a
+	// part of it is a link (/tmp on darwin).
+	env := []string{wire.Env + "=" + wire.ControlPlane, "PWD=" + dir}
+	for _, variable := range environ {
+		if name, _, _ := strings.Cut(variable, "="); slices.Contains(inherited, name) {
+			env = append(env, variable)
+		}
+	}
+	return env
+}
+
+// configure fills the run directory and sends the child its configuration.
+func (s *Sandbox) configure(config *wire.Config, audit AuditLevel) error {
+	_, services, err := net.ParseCIDR(config.ServiceCIDR)
+	if err != nil {
+		return fmt.Errorf("service CIDR: %w", err)
+	}
+	serviceIP := services.IP.To4()
+	serviceIP[3]++ // the first address is that of Service default/kubernetes
+	if s.credentials, err = newCredentials(time.Now(), serviceIP); err != nil {
+		return err
+	}
+	if audit != AuditNone {
+		s.credentials.files[wire.AuditPolicyFile] = auditPolicy(audit)
+	}
+	for name, content := range s.credentials.files {
+		if err := s.dir.write(name, content); err != nil {
+			return fmt.Errorf("write keys: %w", err)
+		}
+	}
+	s.credentials.files = nil
+	if err := json.NewEncoder(s.control).Encode(config); err != nil {
+		return fmt.Errorf("configure control plane: %w", err)
+	}
+	return nil
+}
+
+// auditPolicy logs every request at one level, once: when it is answered, or
+// when a watch begins.
+func auditPolicy(level AuditLevel) []byte {
+	return fmt.Appendf(nil, `apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived]
+rules:
+- level: %s
+`, level)
+}
+
+// readEvents passes on what the child says, until it says something that is no
+// Event or closes its end.
+func readEvents(from *os.File, to chan<- wire.Event) {
+	defer close(to)
+	defer from.Close()
+	decoder := json.NewDecoder(from)
+	for {
+		var event wire.Event
+		if decoder.Decode(&event) != nil {
+			return
+		}
+		to <- event
+	}
+}
+
+// lastWords says why the child ended, ready to be appended to an error: its own
+// reason or, without one, its exit status and the last lines of its log. The
+// child is gone.
+func (s *Sandbox) lastWords() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.lastWordsLocked()
+}
+
+func (s *Sandbox) lastWordsLocked() string {
+	if s.failure != "" {
+		return ": " + s.failure
+	}
+	words := ": " + s.cmd.ProcessState.String()
+	if tail := logTail(s.log); tail != "" {
+		words += "\nlast lines of its log:\n" + tail
+	}
+	return words
+}
+
+const (
+	tailBytes = 4 << 20 // the list of goroutines after a crash is long
+	tailLines = 12
+)
+
+// crash begins what the Go runtime or klog.Fatal print before they end a process.
+var crash = regexp.MustCompile(`^(panic: |fatal error: |SIG[A-Z]+: |F\d{4} )`)
+
+// logTail returns the last lines of a log or, after a crash, the first lines of
+// its report.
+func logTail(log *os.File) string {
+	info, err := log.Stat()
+	if err != nil {
+		return ""
+	}
+	buf := make([]byte, min(info.Size(), tailBytes))
+	n, _ := log.ReadAt(buf, info.Size()-int64(len(buf)))
+	lines := strings.Split(strings.TrimRight(string(buf[:n]), "\n"), "\n")
+	if i := slices.IndexFunc(lines, crash.MatchString); i >= 0 {
+		lines = lines[i:min(i+tailLines, len(lines))]
+	}
+	return strings.Join(lines[max(0, len(lines)-tailLines):], "\n")
+}

@@ -1,0 +1,226 @@
+package controlplane_test
+
+import (
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	schedulingv1 "k8s.io/kubernetes/pkg/apis/scheduling/v1"
+	"k8s.io/kubernetes/plugin/pkg/auth/authorizer/rbac/bootstrappolicy"
+
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/sandbox"
+)
+
+func TestServerIsReadyWhenStartReturns(t *testing.T) {
+	if status, _ := newClient(t, shared).do(http.MethodGet, "/readyz", nil); status != http.StatusOK {
+		t.Errorf("/readyz: %d", status)
+	}
+}
+
+func TestVersion(t *testing.T) {
+	info := newClient(t, shared).must(http.MethodGet, "/version", nil)
+	for key, want := range map[string]string{
+		"gitVersion": sandbox.LinkedVersion, "gitCommit": "", "major": "1", "minor": "37", "emulationMinor": "37",
+	} {
+		if info[key] != want {
+			t.Errorf("%s = %q, want %q", key, info[key], want)
+		}
+	}
+}
+
+// The hooks that stand in for upstream's create what upstream's would.
+func TestDefaultObjectsExist(t *testing.T) {
+	c := newClient(t, shared)
+	names := func(path string) map[string]bool {
+		list, _ := c.must(http.MethodGet, path, nil)["items"].([]any)
+		found := map[string]bool{}
+		for _, item := range list {
+			meta := item.(object)["metadata"].(object)
+			namespace, _ := meta["namespace"].(string)
+			found[namespace+"/"+meta["name"].(string)] = true
+		}
+		return found
+	}
+	expect := func(path string, want []string) {
+		t.Helper()
+		got := names(path)
+		for _, name := range want {
+			if !got[name] {
+				t.Errorf("%s: %s is missing", path, name)
+			}
+		}
+		if len(want) == 0 || len(got) != len(want) {
+			t.Errorf("%s: %d objects, want %d", path, len(got), len(want))
+		}
+	}
+	const rbac = "/apis/rbac.authorization.k8s.io/v1/"
+	var want []string
+	for _, role := range append(bootstrappolicy.ClusterRoles(), bootstrappolicy.ControllerRoles()...) {
+		want = append(want, "/"+role.Name)
+	}
+	expect(rbac+"clusterroles", want)
+	want = nil
+	for _, binding := range append(bootstrappolicy.ClusterRoleBindings(), bootstrappolicy.ControllerRoleBindings()...) {
+		want = append(want, "/"+binding.Name)
+	}
+	expect(rbac+"clusterrolebindings", want)
+	want = nil
+	for namespace, roles := range bootstrappolicy.NamespaceRoles() {
+		for _, role := range roles {
+			want = append(want, namespace+"/"+role.Name)
+		}
+	}
+	expect(rbac+"roles", want)
+	want = nil
+	for namespace, bindings := range bootstrappolicy.NamespaceRoleBindings() {
+		for _, binding := range bindings {
+			want = append(want, namespace+"/"+binding.Name)
+		}
+	}
+	expect(rbac+"rolebindings", want)
+	want = nil
+	for _, class := range schedulingv1.SystemPriorityClasses() {
+		want = append(want, "/"+class.Name)
+	}
+	expect("/apis/scheduling.k8s.io/v1/priorityclasses", want)
+}
+
+func TestOnlyTheTokenGetsIn(t *testing.T) {
+	c := newClient(t, shared)
+	const path = "/api/v1/namespaces/default/secrets"
+	for header, want := range map[string]int{
+		"Authorization: Bearer " + c.endpoint.Token:        http.StatusOK,
+		"Authorization: Bearer " + c.endpoint.Token + "no": http.StatusUnauthorized,
+		"Authorization: ":               http.StatusForbidden,
+		"Impersonate-User: jane":        http.StatusForbidden,
+		"Impersonate-User: system:node": http.StatusForbidden,
+	} {
+		if status, _ := c.do(http.MethodGet, path, nil, header); status != want {
+			t.Errorf("%s: %d, want %d", header, status, want)
+		}
+	}
+	// RBAC is at work, not just the shortcut for system:masters.
+	status, _ := c.do(http.MethodGet, path, nil, "Impersonate-User: system:kube-controller-manager")
+	if status != http.StatusOK {
+		t.Errorf("kube-controller-manager by its default role: %d", status)
+	}
+}
+
+func TestServiceAccountTokensAreSigned(t *testing.T) {
+	c := newClient(t, shared)
+	c.must(http.MethodPost, "/api/v1/namespaces/default/serviceaccounts", named("v1", "ServiceAccount", "signed"))
+	answer := c.must(http.MethodPost, "/api/v1/namespaces/default/serviceaccounts/signed/token",
+		object{"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": object{}})
+	token := answer["status"].(object)["token"].(string)
+	status, review := c.do(http.MethodPost, "/apis/authentication.k8s.io/v1/selfsubjectreviews",
+		named("authentication.k8s.io/v1", "SelfSubjectReview", ""), "Authorization: Bearer "+token)
+	if status != http.StatusCreated {
+		t.Fatalf("self review with a signed token: %d %v", status, review)
+	}
+	user := review["status"].(object)["userInfo"].(object)["username"]
+	if user != "system:serviceaccount:default:signed" {
+		t.Errorf("token is for %v", user)
+	}
+}
+
+func TestSigningInputsExist(t *testing.T) {
+	in := shared.SigningInputs()
+	for _, path := range []string{in.CertFile, in.KeyFile, in.ServiceAccountKeyFile} {
+		if filepath.Dir(path) != shared.RunDir() || !exists(path) {
+			t.Errorf("%q is not a file of the run directory", path)
+		}
+	}
+	if string(in.RootCA) != string(shared.Endpoint().CA) {
+		t.Error("pods would not trust the server")
+	}
+	c := newClient(t, shared)
+	service := c.must(http.MethodGet, "/api/v1/namespaces/default/services/kubernetes", nil)
+	if ip := service["spec"].(object)["clusterIP"]; in.ServiceCIDR != "10.96.0.0/16" || ip != "10.96.0.1" {
+		t.Errorf("service CIDR %s, kubernetes has %v", in.ServiceCIDR, ip)
+	}
+}
+
+func TestAuditLogShowsBodiesOfDeletes(t *testing.T) {
+	c := newClient(t, shared)
+	const path = "/api/v1/namespaces/default/configmaps"
+	c.must(http.MethodPost, path, named("v1", "ConfigMap", "audited"))
+	c.must(http.MethodDelete, path+"/audited", object{"apiVersion": "v1", "kind": "DeleteOptions", "dryRun": []string{"All"}})
+	log, err := os.ReadFile(shared.AuditLogPath())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(log)) {
+		if strings.Contains(line, `"verb":"delete"`) && strings.Contains(line, path+"/audited") {
+			if !strings.Contains(line, `"requestObject":{"kind":"DeleteOptions"`) || !strings.Contains(line, `"dryRun":["All"]`) {
+				t.Errorf("the delete's body is not in the audit log: %s", line)
+			}
+			return
+		}
+	}
+	t.Error("the delete is not in the audit log")
+}
+
+// Revisions in etcd prove what reached the storage.
+func TestEtcdCanBeRead(t *testing.T) {
+	c := newClient(t, shared)
+	created := c.must(http.MethodPost, "/api/v1/namespaces/default/configmaps", named("v1", "ConfigMap", "stored"))
+	etcd, err := clientv3.New(clientv3.Config{Endpoints: []string{shared.EtcdEndpoint()}, DialTimeout: 5 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer etcd.Close()
+	got, err := etcd.Get(t.Context(), "/registry/configmaps/default/stored")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(got.Kvs) != 1 || got.Kvs[0].ModRevision == 0 {
+		t.Errorf("in etcd: %v, in the API: %v", got.Kvs, created)
+	}
+}
+
+func TestFilesArePrivate(t *testing.T) {
+	kubeconfig, err := shared.WriteKubeconfig("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if filepath.Dir(kubeconfig) != shared.RunDir() {
+		t.Errorf("kubeconfig is %s", kubeconfig)
+	}
+	files := 0
+	err = filepath.WalkDir(shared.RunDir(), func(path string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := e.Info()
+		if err != nil {
+			return err
+		}
+		files++
+		// A socket's mode is 0777 less the umask.
+		if mode := info.Mode(); mode.Perm()&0o077 != 0 || mode.IsRegular() && mode.Perm() != 0o600 {
+			t.Errorf("%s: mode %v", path, mode)
+		}
+		return nil
+	})
+	if err != nil || files < 10 {
+		t.Errorf("%d files, %v", files, err)
+	}
+}
+
+func TestRecogniseTheRunning(t *testing.T) {
+	if !sandbox.Recognise(shared.Endpoint().CA) {
+		t.Error("a running sandbox is not recognised by its authority")
+	}
+	clientCA, err := os.ReadFile(shared.SigningInputs().CertFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if sandbox.Recognise(clientCA) {
+		t.Error("recognised by the authority whose key lies in the run directory")
+	}
+}

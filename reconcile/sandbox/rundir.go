@@ -1,0 +1,206 @@
+package sandbox
+
+import (
+	"bytes"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/sandbox/internal/wire"
+)
+
+const (
+	runDirPrefix = "run-"
+	// baseLockFile is locked while a run directory is made and while leftovers
+	// are swept, so that a sweep never sees a directory without its lock.
+	baseLockFile = ".lock"
+)
+
+// runDir is a run directory whose lock this process holds.
+type runDir struct {
+	path string
+	lock *os.File
+}
+
+// newRunDir makes and locks a run directory below base and removes leftovers
+// there and below the other candidates.
+func newRunDir(base string, candidates []string) (*runDir, error) {
+	unlock, err := lockBase(base)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	sweep(base)
+	for _, other := range candidates {
+		if other == base || checkBase(other) != nil {
+			continue
+		}
+		if unlockOther, err := lockBase(other); err == nil {
+			sweep(other)
+			unlockOther()
+		}
+	}
+
+	path := filepath.Join(base, runDirPrefix+strings.ToLower(rand.Text()[:8]))
+	if err := os.Mkdir(path, 0o700); err != nil {
+		return nil, fmt.Errorf("make run directory: %w", err)
+	}
+	d := &runDir{path: path}
+	if d.lock, err = createPrivate(d.file(wire.LockFile)); err == nil {
+		if _, err = d.lock.WriteString(wire.Marker); err == nil {
+			err = flock(d.lock)
+		}
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("lock run directory: %w", err), os.RemoveAll(path))
+	}
+	return d, nil
+}
+
+func (d *runDir) file(name string) string { return filepath.Join(d.path, name) }
+
+// write creates a file of mode 0600. It never overwrites one.
+func (d *runDir) write(name string, content []byte) error {
+	f, err := createPrivate(d.file(name))
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(content)
+	return errors.Join(err, f.Close())
+}
+
+// remove removes the directory and lets go of the lock.
+func (d *runDir) remove() error {
+	return errors.Join(wire.RemoveRunDir(d.path), d.lock.Close())
+}
+
+// createPrivate creates a file with mode 0600 whatever the umask is.
+func createPrivate(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := f.Chmod(0o600); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+func lockBase(base string) (unlock func(), err error) {
+	f, err := openNoFollow(filepath.Join(base, baseLockFile), os.O_RDWR|os.O_CREATE)
+	if err != nil {
+		return nil, fmt.Errorf("lock %s: %w", base, err)
+	}
+	if err := flockWait(f); err != nil {
+		return nil, errors.Join(fmt.Errorf("lock %s: %w", base, err), f.Close())
+	}
+	return func() { f.Close() }, nil
+}
+
+// sweep removes the run directories below base that nobody holds. What it cannot
+// remove it leaves: a sandbox can start beside it. The caller holds the lock of
+// base.
+func sweep(base string) {
+	for _, path := range runDirs(base) {
+		if !wire.IsRunDir(path) {
+			// Killed between making the directory and its lock, or just before
+			// removing it: empty then. One that is not empty is not ours.
+			_ = os.Remove(path)
+			continue
+		}
+		lock, err := openNoFollow(filepath.Join(path, wire.LockFile), os.O_RDWR)
+		if err != nil {
+			continue
+		}
+		if flock(lock) == nil {
+			_ = wire.RemoveRunDir(path)
+		}
+		lock.Close()
+	}
+}
+
+// runDirs lists the directories below base that look like run directories and
+// belong to this user; symbolic links are left out.
+func runDirs(base string) []string {
+	entries, err := os.ReadDir(base)
+	if err != nil {
+		return nil
+	}
+	var paths []string
+	for _, e := range entries {
+		if !e.Type().IsDir() || !strings.HasPrefix(e.Name(), runDirPrefix) {
+			continue
+		}
+		info, err := e.Info()
+		if err != nil {
+			continue
+		}
+		if uid, ok := owner(info); ok && uid == os.Getuid() {
+			paths = append(paths, filepath.Join(base, e.Name()))
+		}
+	}
+	return paths
+}
+
+// Recognise reports whether caPEM is the certificate authority of a sandbox of
+// this user that is running now, in this process or another. A client that
+// trusts caPEM and nothing else then talks to that sandbox, or to nobody: the
+// authority signed one certificate and its key is gone.
+//
+// caPEM must hold exactly one certificate; with a second one in it a client
+// would trust a second server.
+//
+// The answer says nothing about a client that does not verify the server, or
+// that goes through a proxy which it trusts by other means; callers refuse those.
+func Recognise(caPEM []byte) bool {
+	return recognise(caPEM, bases(os.Getenv))
+}
+
+func recognise(caPEM []byte, candidates []string) bool {
+	want, ok := fingerprint(caPEM)
+	if !ok {
+		return false
+	}
+	for _, base := range candidates {
+		if checkParent(filepath.Dir(base)) != nil || checkBase(base) != nil {
+			continue
+		}
+		for _, path := range runDirs(base) {
+			content, err := os.ReadFile(filepath.Join(path, wire.ServerCAFile))
+			if err != nil {
+				continue
+			}
+			if got, ok := fingerprint(content); ok && got == want && wire.IsRunDir(path) && held(path) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// held reports whether a process holds the lock of a run directory.
+func held(path string) bool {
+	lock, err := openNoFollow(filepath.Join(path, wire.LockFile), os.O_RDWR)
+	if err != nil {
+		return false
+	}
+	defer lock.Close()
+	return errors.Is(flock(lock), errLocked)
+}
+
+// fingerprint is the SHA-256 of the one certificate in a PEM text.
+func fingerprint(text []byte) ([sha256.Size]byte, bool) {
+	block, rest := pem.Decode(text)
+	if block == nil || block.Type != "CERTIFICATE" || len(bytes.TrimSpace(rest)) != 0 {
+		return [sha256.Size]byte{}, false
+	}
+	return sha256.Sum256(block.Bytes), true
+}
+
+// errLocked says that somebody holds a lock that was not waited for.
+var errLocked = errors.New("locked")

@@ -1,0 +1,66 @@
+// Package agent derives the clients of the simulated parts of a cluster.
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+)
+
+// Client returns a clientset over a copy of base that introduces itself as
+// "kctl-ctrl/<name>". Its rate is not limited on this side: base leads to a
+// control plane of our own, and a simulated kubelet that queues behind five
+// requests a second is not what a user wants to look at.
+func Client(base *rest.Config, name string) (kubernetes.Interface, error) {
+	if base == nil {
+		return nil, fmt.Errorf("no client configuration for %s", name)
+	}
+	config := rest.CopyConfig(base)
+	config.UserAgent = "kctl-ctrl/" + name
+	config.QPS, config.Burst, config.RateLimiter = -1, 0, nil
+	config.DisableCompression = true // of answers that come over loopback
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("client for %s: %w", name, err)
+	}
+	return client, nil
+}
+
+// startGrace is how long a server may refuse a request because it is starting.
+const startGrace = 15 * time.Second
+
+// Eventually calls f until it succeeds. Refusals that a server gives while it
+// starts (it does not answer, its roles or namespaces are not there yet) are
+// tried again for 15 seconds; any other error ends it at once.
+func Eventually(ctx context.Context, f func() error) error {
+	ctx, cancel := context.WithTimeout(ctx, startGrace)
+	defer cancel()
+	delay := 10 * time.Millisecond
+	for {
+		err := f()
+		if err == nil || !starting(err) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(delay):
+		}
+		delay = min(2*delay, 200*time.Millisecond)
+	}
+}
+
+func starting(err error) bool {
+	if apierrors.ReasonForError(err) == metav1.StatusReasonUnknown {
+		var status apierrors.APIStatus
+		return !errors.As(err, &status) // not an answer of the server
+	}
+	return apierrors.IsForbidden(err) || apierrors.IsNotFound(err) || apierrors.IsInternalError(err) ||
+		apierrors.IsServiceUnavailable(err) || apierrors.IsServerTimeout(err) || apierrors.IsTooManyRequests(err)
+}

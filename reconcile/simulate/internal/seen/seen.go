@@ -1,0 +1,79 @@
+// Package seen tells how far an informer's handler has come.
+package seen
+
+import (
+	"sync"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"k8s.io/client-go/tools/cache"
+)
+
+// Mark is the highest resourceVersion among the events of one type that a
+// handler has returned from. The informer must follow every object of its type:
+// with a selector, a version that belongs to another object is never reached.
+//
+// The zero Mark is ready. Its methods are safe for concurrent use.
+type Mark struct {
+	mu      sync.Mutex
+	version string
+}
+
+// Handler wraps h so that the mark rises after h has returned. tell, if set, is
+// called after that.
+func (m *Mark) Handler(h cache.ResourceEventHandler, tell func()) cache.ResourceEventHandler {
+	after := func(obj any) {
+		m.rise(obj)
+		if tell != nil {
+			tell()
+		}
+	}
+	return cache.ResourceEventHandlerDetailedFuncs{
+		AddFunc: func(obj any, listed bool) {
+			h.OnAdd(obj, listed)
+			after(obj)
+		},
+		UpdateFunc: func(old, obj any) {
+			h.OnUpdate(old, obj)
+			after(obj)
+		},
+		DeleteFunc: func(obj any) {
+			h.OnDelete(obj)
+			if unknown, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+				obj = unknown.Obj
+			}
+			after(obj)
+		},
+	}
+}
+
+func (m *Mark) rise(obj any) {
+	object, err := meta.Accessor(obj)
+	if err != nil {
+		return
+	}
+	version := object.GetResourceVersion()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.version == "" || Newer(version, m.version) {
+		m.version = version
+	}
+}
+
+// Reached reports whether the handler has returned from an event at or after
+// version. A version that cannot be compared counts as reached.
+func (m *Mark) Reached(version string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.version == "" {
+		return false
+	}
+	return !Newer(version, m.version)
+}
+
+// Newer reports whether resourceVersion a is later than b. It is false where
+// one of them is not a number.
+func Newer(a, b string) bool {
+	order, err := resourceversion.CompareResourceVersion(a, b)
+	return err == nil && order > 0
+}

@@ -1,0 +1,247 @@
+package nodes
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
+
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/simulate/internal/agent"
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/simulate/internal/seen"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+)
+
+// Name is who the nodes are in user agents, notes and managed fields.
+const Name = "simulated-nodes"
+
+// podWorkers bounds the stages played at a time. A stage is one request.
+const (
+	podWorkers  = 16
+	nodeWorkers = 4
+)
+
+// Options say which nodes are wanted.
+type Options struct {
+	// Config leads to the API server. A copy with its own user agent is used.
+	Config *rest.Config
+	// Count is how many nodes to create, "node-1" and so on. A node of that name
+	// that exists is left as it is. Zero creates none; nodes that come otherwise
+	// are kept alive all the same.
+	Count int
+	// Capacity is the size of the created nodes; what it leaves out is as in
+	// DefaultCapacity.
+	Capacity corev1.ResourceList
+	// Pods says what becomes of pods; empty is PodsReady.
+	Pods PodBehaviour
+	// Recorder, if set, gets a note when a stage cannot be played.
+	Recorder state.Recorder
+	// OnChange, if set, is called when an object becomes busy or idle. It must
+	// not block.
+	OnChange func()
+	// Clock is for delays and leases; nil is the real one. Times inside objects
+	// are always real: kwok's templates read the wall clock.
+	Clock clock.WithTicker
+}
+
+// Nodes simulates nodes. It is made by New and used for one run. Its methods are
+// safe for concurrent use.
+type Nodes struct {
+	options   Options
+	client    kubernetes.Interface
+	leases    *leases
+	addresses *addresses
+
+	nodes *player[*corev1.Node]
+	pods  *player[*corev1.Pod]
+
+	informers  informers.SharedInformerFactory
+	nodeLister corelisters.NodeLister
+	podLister  corelisters.PodLister
+	podIndex   cache.Indexer
+	nodeMark   seen.Mark
+	podMark    seen.Mark
+
+	wg sync.WaitGroup
+}
+
+// New prepares a simulation. It sends nothing.
+func New(options Options) (*Nodes, error) {
+	client, err := agent.Client(options.Config, Name)
+	if err != nil {
+		return nil, err
+	}
+	return build(options, client)
+}
+
+func build(options Options, client kubernetes.Interface) (*Nodes, error) {
+	if options.Count < 0 {
+		return nil, fmt.Errorf("simulated nodes: count %d is negative", options.Count)
+	}
+	if options.Clock == nil {
+		options.Clock = clock.RealClock{}
+	}
+	if options.OnChange == nil {
+		options.OnChange = func() {}
+	}
+	n := &Nodes{
+		options:   options,
+		client:    client,
+		leases:    newLeases(client, options.Clock),
+		addresses: newAddresses(),
+	}
+	n.informers = informers.NewSharedInformerFactoryWithOptions(client, 0,
+		informers.WithTransform(dropManagedFields))
+	pods := n.informers.Core().V1().Pods()
+	n.nodeLister, n.podLister = n.informers.Core().V1().Nodes().Lister(), pods.Lister()
+	n.podIndex = pods.Informer().GetIndexer()
+	if err := pods.Informer().AddIndexers(cache.Indexers{nodeIndex: indexByNode}); err != nil {
+		return nil, err
+	}
+	var err error
+	if n.nodes, err = n.nodePlayer(); err != nil {
+		return nil, err
+	}
+	if n.pods, err = n.podPlayer(); err != nil {
+		return nil, err
+	}
+	return n, nil
+}
+
+// Start creates the nodes and keeps the simulation going until ctx is done. It
+// returns when the nodes exist and the first list of nodes and pods has been
+// taken in, so that Busy means something; a few milliseconds later the nodes are
+// ready. On an error nothing is left running. klog.FromContext(ctx) is the logger.
+//
+// It may be called as soon as the server listens: requests that are refused
+// because the server is still starting are repeated.
+func (n *Nodes) Start(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	if err := n.start(ctx); err != nil {
+		cancel()
+		n.wg.Wait()
+		return fmt.Errorf("start simulated nodes: %w", err)
+	}
+	context.AfterFunc(ctx, cancel)
+	return nil
+}
+
+func (n *Nodes) start(ctx context.Context) error {
+	pods := n.informers.Core().V1().Pods().Informer()
+	podsHandled, err := pods.AddEventHandler(n.podMark.Handler(n.podHandler(), n.options.OnChange))
+	if err != nil {
+		return err
+	}
+	nodes := n.informers.Core().V1().Nodes().Informer()
+	nodesHandled, err := nodes.AddEventHandler(n.nodeMark.Handler(n.nodeHandler(ctx), n.options.OnChange))
+	if err != nil {
+		return err
+	}
+	n.informers.StartWithContext(ctx)
+	n.wg.Go(func() {
+		<-ctx.Done()
+		n.informers.Shutdown()
+		n.leases.wait()
+	})
+	n.wg.Go(func() { n.nodes.run(ctx, nodeWorkers) })
+	n.wg.Go(func() { n.pods.run(ctx, podWorkers) })
+
+	if err := n.create(ctx); err != nil {
+		return err
+	}
+	if !cache.WaitFor(ctx, "", nodesHandled.HasSyncedChecker(), podsHandled.HasSyncedChecker()) {
+		return fmt.Errorf("list nodes and pods: %w", context.Cause(ctx))
+	}
+	for _, name := range n.names() {
+		if err := n.await(ctx, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// await returns when the informer has brought the node: only then its not being
+// ready makes Busy say so.
+func (n *Nodes) await(ctx context.Context, name string) error {
+	ticker := n.options.Clock.NewTicker(2 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		if _, err := n.nodeLister.Get(name); err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("wait for node %s to be listed: %w", name, context.Cause(ctx))
+		case <-ticker.C():
+		}
+	}
+}
+
+// Wait returns when the simulation has ended, which follows the end of the
+// context given to Start. No goroutine of it runs then.
+func (n *Nodes) Wait() { n.wg.Wait() }
+
+// Busy says what keeps the nodes from being idle, each reason a short sentence
+// about one node or pod; nil means idle. It costs as much as there is going on,
+// whatever the size of the cluster.
+func (n *Nodes) Busy() []string {
+	const limit = 20
+	return append(n.nodes.reasons(limit), n.pods.reasons(limit)...)
+}
+
+// Seen reports whether an event of the object's type at or after resourceVersion
+// has come in and counts in Busy. It is true for types other than nodes and pods.
+func (n *Nodes) Seen(object state.Ref, resourceVersion string) bool {
+	switch object.Type() {
+	case "pods":
+		return n.podMark.Reached(resourceVersion)
+	case "nodes":
+		return n.nodeMark.Reached(resourceVersion)
+	}
+	return true
+}
+
+// SeenDeleted reports whether the object's deletion, or the update that began
+// it, has come in. It is true for types other than nodes and pods.
+func (n *Nodes) SeenDeleted(object state.Ref) bool {
+	switch object.Type() {
+	case "pods":
+		pod, err := n.podLister.Pods(object.Namespace).Get(object.Name)
+		return err != nil || pod.DeletionTimestamp != nil || !object.Same(podRef(pod))
+	case "nodes":
+		node, err := n.nodeLister.Get(object.Name)
+		return err != nil || node.DeletionTimestamp != nil
+	}
+	return true
+}
+
+// Unassigned lists the pods that wait for a scheduler. The objects are shared
+// with the informer's store.
+func (n *Nodes) Unassigned() []*corev1.Pod {
+	objs, err := n.podIndex.ByIndex(nodeIndex, unassigned)
+	if err != nil {
+		return nil
+	}
+	pods := make([]*corev1.Pod, 0, len(objs))
+	for _, obj := range objs {
+		pods = append(pods, obj.(*corev1.Pod))
+	}
+	return pods
+}
+
+func (n *Nodes) warn(text string) {
+	if n.options.Recorder != nil {
+		n.options.Recorder.Record(state.Note{Source: Name, Text: text, Warning: true})
+	}
+}
+
+func podRef(pod *corev1.Pod) state.Ref {
+	return state.Ref{Version: "v1", Resource: "pods", Namespace: pod.Namespace, Name: pod.Name, UID: string(pod.UID)}
+}

@@ -1,0 +1,332 @@
+package nodes
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/kwok/pkg/apis/internalversion"
+	"sigs.k8s.io/kwok/pkg/utils/gotpl"
+	"sigs.k8s.io/kwok/pkg/utils/lifecycle"
+
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/simulate/internal/seen"
+)
+
+// soon divides work from timers: a stage that is due later (a heartbeat) does
+// not make its object busy.
+const soon = 5 * time.Second
+
+// player plays kwok's stages for the objects of one type. Every change of an
+// object is looked at: the stage that matches is played, which changes the
+// object and so leads to the next look; an object that no stage matches is at
+// rest.
+type player[T metav1.Object] struct {
+	kind     string // "pod", for messages
+	stages   lifecycle.Lifecycle
+	renderer gotpl.Renderer
+	clock    clock.WithTicker
+
+	// get reads the informer's store; the object is shared and not to be changed.
+	get func(key string) (T, bool)
+	// idle reports whether nothing is to be done for an object, whatever the
+	// stages say.
+	idle func(T) bool
+	// patch and remove carry out a stage. patch returns the object after it.
+	patch  func(context.Context, T, *lifecycle.Patch) (T, error)
+	remove func(context.Context, T) error
+	// warn is told of a stage that failed, once for a row of failures.
+	warn func(text string)
+	// changed is called when the player becomes busy or idle.
+	changed func()
+
+	queue workqueue.TypedRateLimitingInterface[string]
+
+	mu   sync.Mutex
+	busy map[string]*work
+	// due is when a delayed stage is to be played. It outlives a look, or every
+	// look would begin the delay anew.
+	due map[string]appointment
+	// written is the resourceVersion that a stage left behind. An older copy in
+	// the store is out of date and not looked at: playing its stage again would
+	// give a pod a second start.
+	written map[string]string
+}
+
+// work says why an object is not at rest. generation rises with every event, so
+// that a look which began before an event does not clear what the event noted.
+type work struct {
+	generation uint64
+	reason     string
+}
+
+type appointment struct {
+	stage string
+	at    time.Time
+}
+
+func (p *player[T]) init(clock clock.WithTicker) {
+	p.clock = clock
+	p.queue = workqueue.NewTypedRateLimitingQueueWithConfig(
+		workqueue.NewTypedItemExponentialFailureRateLimiter[string](20*time.Millisecond, soon),
+		workqueue.TypedRateLimitingQueueConfig[string]{Clock: clock})
+	p.busy = map[string]*work{}
+	p.due = map[string]appointment{}
+	p.written = map[string]string{}
+}
+
+// handler notes every event as work and queues its object.
+func (p *player[T]) handler() cache.ResourceEventHandler {
+	return cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(obj any) { p.enqueue(obj.(T)) },
+		UpdateFunc: func(_, obj any) { p.enqueue(obj.(T)) },
+		DeleteFunc: func(obj any) {
+			if key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(obj); err == nil {
+				p.queue.Add(key) // finds it gone
+			}
+		},
+	}
+}
+
+func (p *player[T]) enqueue(obj T) {
+	key := cache.MetaObjectToName(obj).String()
+	if !p.idle(obj) {
+		p.note(key, "waits for its turn")
+	}
+	p.queue.Add(key)
+}
+
+// run plays until ctx is done, with that many stages at a time.
+func (p *player[T]) run(ctx context.Context, workers int) {
+	var wg sync.WaitGroup
+	for range workers {
+		wg.Go(func() {
+			for {
+				key, shutdown := p.queue.Get()
+				if shutdown {
+					return
+				}
+				p.look(ctx, key)
+				p.queue.Done(key)
+			}
+		})
+	}
+	<-ctx.Done()
+	p.queue.ShutDown()
+	wg.Wait()
+}
+
+// look plays the stage that matches the object of that key, if any.
+func (p *player[T]) look(ctx context.Context, key string) {
+	generation := p.generation(key)
+	obj, ok := p.get(key)
+	if !ok {
+		p.forget(key)
+		return
+	}
+	if p.outdated(key, obj) {
+		return // the event of what was written comes and leads to another look
+	}
+	if p.idle(obj) {
+		p.rest(key, generation)
+		return
+	}
+	event := &lifecycle.Event{Labels: obj.GetLabels(), Annotations: obj.GetAnnotations(), Data: obj}
+	stage, err := p.stages.Match(ctx, event)
+	if err != nil {
+		p.retry(ctx, key, "", fmt.Errorf("match stages: %w", err))
+		return
+	}
+	if stage == nil {
+		p.rest(key, generation)
+		return
+	}
+	wait, err := p.wait(ctx, key, stage, event)
+	if err != nil {
+		p.retry(ctx, key, stage.Name(), fmt.Errorf("delay: %w", err))
+		return
+	}
+	if wait > 0 {
+		if wait > soon {
+			p.rest(key, generation)
+		} else {
+			p.note(key, fmt.Sprintf("stage %s is due in %s", stage.Name(), wait.Round(time.Millisecond)))
+		}
+		p.queue.AddAfter(key, wait)
+		return
+	}
+	p.note(key, "stage "+stage.Name()+" is being played")
+	generation = p.generation(key)
+	changed, err := p.play(ctx, key, obj, stage)
+	switch {
+	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
+		// Gone or replaced meanwhile: its event comes and leads to another look.
+		// Should it have come before, this one sees what it brought.
+		p.queue.AddAfter(key, 20*time.Millisecond)
+		return
+	case err != nil:
+		p.retry(ctx, key, stage.Name(), err)
+		return
+	}
+	p.queue.Forget(key)
+	if changed {
+		p.note(key, "stage "+stage.Name()+" was played, its event has not come")
+		return
+	}
+	p.rest(key, generation)
+}
+
+// wait returns how long the object's stage is to wait yet.
+func (p *player[T]) wait(ctx context.Context, key string, stage *lifecycle.Stage, event *lifecycle.Event) (time.Duration, error) {
+	now := p.clock.Now()
+	p.mu.Lock()
+	date, ok := p.due[key]
+	p.mu.Unlock()
+	if ok && date.stage == stage.Name() {
+		return date.at.Sub(now), nil
+	}
+	delay, _, err := stage.Delay(ctx, event, now)
+	if err != nil {
+		return 0, err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.due, key)
+	if delay > 0 {
+		p.due[key] = appointment{stage: stage.Name(), at: now.Add(delay)}
+	}
+	return delay, nil
+}
+
+// play carries out a stage and reports whether it changed the object: a patch
+// that alters nothing has no event, and its object is at rest.
+func (p *player[T]) play(ctx context.Context, key string, obj T, stage *lifecycle.Stage) (bool, error) {
+	p.mu.Lock()
+	delete(p.due, key)
+	p.mu.Unlock()
+	changed := false
+	_, err := stage.DoSteps(0, obj.GetFinalizers(), obj, p.renderer,
+		func(*internalversion.StageEvent) error { return nil }, // none of the stages has one
+		func() error {
+			changed = true
+			return p.remove(ctx, obj)
+		},
+		func(patch *lifecycle.Patch) error {
+			after, err := p.patch(ctx, obj, patch)
+			if err != nil {
+				return err
+			}
+			if version := after.GetResourceVersion(); version != obj.GetResourceVersion() {
+				changed = true
+				p.mu.Lock()
+				p.written[key] = version
+				p.mu.Unlock()
+			}
+			return nil
+		},
+		func(*lifecycle.Apply) error {
+			return fmt.Errorf("stage %s applies an object, which is not supported", stage.Name())
+		})
+	return changed, err
+}
+
+func (p *player[T]) outdated(key string, obj T) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	version, ok := p.written[key]
+	if !ok {
+		return false
+	}
+	if seen.Newer(version, obj.GetResourceVersion()) {
+		return true
+	}
+	delete(p.written, key)
+	return false
+}
+
+func (p *player[T]) retry(ctx context.Context, key, stage string, err error) {
+	if ctx.Err() != nil {
+		return
+	}
+	reason := fmt.Sprintf("stage %s failed: %v", stage, err)
+	if p.queue.NumRequeues(key) == 0 {
+		klog.FromContext(ctx).Error(err, "Stage failed", p.kind, key, "stage", stage)
+		p.warn(p.kind + " " + key + ": " + reason)
+	}
+	p.note(key, reason)
+	p.queue.AddRateLimited(key)
+}
+
+func (p *player[T]) note(key, reason string) {
+	p.mu.Lock()
+	w, ok := p.busy[key]
+	if !ok {
+		w = &work{}
+		p.busy[key] = w
+	}
+	w.generation++
+	w.reason = reason
+	p.mu.Unlock()
+	if !ok {
+		p.changed()
+	}
+}
+
+func (p *player[T]) generation(key string) uint64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if w, ok := p.busy[key]; ok {
+		return w.generation
+	}
+	return 0
+}
+
+// rest takes the object for idle, unless an event came since generation.
+func (p *player[T]) rest(key string, generation uint64) {
+	p.mu.Lock()
+	w, ok := p.busy[key]
+	ok = ok && w.generation == generation
+	if ok {
+		delete(p.busy, key)
+	}
+	p.mu.Unlock()
+	if ok {
+		p.changed()
+	}
+}
+
+func (p *player[T]) forget(key string) {
+	p.queue.Forget(key)
+	p.mu.Lock()
+	_, ok := p.busy[key]
+	delete(p.busy, key)
+	delete(p.due, key)
+	delete(p.written, key)
+	p.mu.Unlock()
+	if ok {
+		p.changed()
+	}
+}
+
+// reasons lists what the player is busy with, sorted, at most limit of them and
+// a count of the rest.
+func (p *player[T]) reasons(limit int) []string {
+	p.mu.Lock()
+	list := make([]string, 0, len(p.busy))
+	for key, w := range p.busy {
+		list = append(list, p.kind+" "+key+": "+w.reason)
+	}
+	p.mu.Unlock()
+	slices.Sort(list)
+	if more := len(list) - limit; more > 0 {
+		list = append(list[:limit], fmt.Sprintf("%d more %ss", more, p.kind))
+	}
+	return list
+}

@@ -1,0 +1,314 @@
+// Package storage simulates dynamic provisioning: a default StorageClass, and a
+// provisioner that answers its claims with volumes that exist in the API only.
+//
+// The provisioner is a CSI external-provisioner as far as the cluster can see: the
+// library that those are made of
+// (sigs.k8s.io/sig-storage-lib-external-provisioner/v13@v13.0.0) with a driver
+// that does nothing. The volumes name that driver and nothing else; in
+// particular they have no hostPath, which controllers act on where they run.
+// The persistentvolume-binder controller has to run too: it asks for the volume
+// and binds it.
+//
+// Claims are bound at once (volumeBindingMode Immediate). With
+// WaitForFirstConsumer a pod would wait for a whole second more, because the
+// scheduler looks for the binding once a second
+// (kubernetes/pkg/scheduler/framework/plugins/volumebinding/binder.go@v1.37.1,
+// BindPodVolumes), and a claim without a pod would never be bound.
+//
+// The driver needs no attaching (CSIDriver attachRequired false): nobody answers
+// VolumeAttachments here. Growing a claim is allowed and has no effect: the
+// simulation has no resizer.
+package storage
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/sig-storage-lib-external-provisioner/v13/controller"
+
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/simulate/internal/agent"
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/simulate/internal/seen"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+)
+
+const (
+	// Name is who the provisioner is in user agents and journals.
+	Name = "simulated-provisioner"
+	// ClassName is the default StorageClass.
+	ClassName = "standard"
+	// Driver is the provisioner of the class and the CSI driver of the volumes.
+	Driver = "simulated.kctl-ctrl.dev"
+)
+
+// annStorageProvisioner is how persistentvolume-binder asks for a volume
+// (component-helpers/storage/volume/pv_helpers.go@v0.37.1).
+const annStorageProvisioner = "volume.kubernetes.io/storage-provisioner"
+
+// Options say where to provision.
+type Options struct {
+	// Config leads to the API server. A copy with its own user agent is used.
+	Config *rest.Config
+	// OnChange, if set, is called when a claim or volume has changed. It must not
+	// block.
+	OnChange func()
+}
+
+// Storage is a provisioner. It is made by New and used for one run. Its methods
+// are safe for concurrent use.
+type Storage struct {
+	options   Options
+	client    kubernetes.Interface
+	informers informers.SharedInformerFactory
+	volumes   cache.Store
+	claims    cache.Store
+
+	claimMark, volumeMark seen.Mark
+
+	wg sync.WaitGroup
+
+	mu sync.Mutex
+	// asked are the claims that ask for a volume, by key; released the volumes to
+	// be deleted, by name.
+	asked, released map[string]string
+}
+
+// New prepares a provisioner. It sends nothing.
+func New(options Options) (*Storage, error) {
+	client, err := agent.Client(options.Config, Name)
+	if err != nil {
+		return nil, err
+	}
+	return build(options, client), nil
+}
+
+func build(options Options, client kubernetes.Interface) *Storage {
+	if options.OnChange == nil {
+		options.OnChange = func() {}
+	}
+	factory := informers.NewSharedInformerFactory(client, 0)
+	return &Storage{
+		options:   options,
+		client:    client,
+		informers: factory,
+		claims:    factory.Core().V1().PersistentVolumeClaims().Informer().GetStore(),
+		volumes:   factory.Core().V1().PersistentVolumes().Informer().GetStore(),
+		asked:     map[string]string{},
+		released:  map[string]string{},
+	}
+}
+
+// Start creates the StorageClass and the CSIDriver, unless objects of that name
+// exist, and provisions until ctx is done. It returns when both exist and the
+// first list of claims and volumes has been taken in. On an error nothing is left
+// running. klog.FromContext(ctx) is the logger.
+func (s *Storage) Start(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	if err := s.start(ctx); err != nil {
+		cancel()
+		s.wg.Wait()
+		return fmt.Errorf("start simulated provisioner: %w", err)
+	}
+	context.AfterFunc(ctx, cancel)
+	return nil
+}
+
+func (s *Storage) start(ctx context.Context) error {
+	if err := s.create(ctx); err != nil {
+		return err
+	}
+	core := s.informers.Core().V1()
+	claims, volumes := core.PersistentVolumeClaims().Informer(), core.PersistentVolumes().Informer()
+	classes := s.informers.Storage().V1().StorageClasses().Informer()
+	claimsHandled, err := claims.AddEventHandler(s.claimMark.Handler(s.follow(s.asked, asks), s.options.OnChange))
+	if err != nil {
+		return err
+	}
+	volumesHandled, err := volumes.AddEventHandler(s.volumeMark.Handler(s.follow(s.released, isReleased), s.options.OnChange))
+	if err != nil {
+		return err
+	}
+	var workers sync.WaitGroup
+	provisioner := controller.NewProvisionController(ctx, s.client, Driver, driver{},
+		controller.LeaderElection(false), controller.ResyncPeriod(0),
+		controller.ClaimsInformer(claims), controller.VolumesInformer(volumes), controller.ClassesInformer(classes),
+		// A server that is starting is the only reason to fail: no need for the
+		// library's 15 s.
+		controller.RateLimiter(workqueue.NewTypedItemExponentialFailureRateLimiter[string](50*time.Millisecond, 5*time.Second)),
+		controller.FailedProvisionThreshold(0), controller.FailedDeleteThreshold(0),
+		controller.CreateProvisionedPVInterval(100*time.Millisecond),
+	)
+	provisioner.ControllerWaitGroup(&workers)
+	s.informers.StartWithContext(ctx)
+	s.wg.Go(func() {
+		<-ctx.Done()
+		s.informers.Shutdown()
+	})
+	s.wg.Go(func() {
+		provisioner.Run(ctx)
+		workers.Wait()
+	})
+	if !cache.WaitFor(ctx, "", claimsHandled.HasSyncedChecker(), volumesHandled.HasSyncedChecker(), classes.HasSyncedChecker()) {
+		return fmt.Errorf("list claims and volumes: %w", context.Cause(ctx))
+	}
+	return nil
+}
+
+// create makes the objects of an installed CSI driver.
+func (s *Storage) create(ctx context.Context) error {
+	var (
+		no, yes   = false, true
+		reclaim   = corev1.PersistentVolumeReclaimDelete
+		immediate = storagev1.VolumeBindingImmediate
+	)
+	err := agent.Eventually(ctx, func() error {
+		_, err := s.client.StorageV1().CSIDrivers().Create(ctx, &storagev1.CSIDriver{
+			ObjectMeta: metav1.ObjectMeta{Name: Driver},
+			Spec:       storagev1.CSIDriverSpec{AttachRequired: &no, PodInfoOnMount: &no, StorageCapacity: &no},
+		}, metav1.CreateOptions{FieldManager: Name})
+		if err != nil && !apierrors.IsAlreadyExists(err) {
+			return fmt.Errorf("create CSIDriver %s: %w", Driver, err)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return agent.Eventually(ctx, func() error {
+		_, err := s.client.StorageV1().StorageClasses().Create(ctx, &storagev1.StorageClass{
+			ObjectMeta: metav1.ObjectMeta{
+				Name:        ClassName,
+				Annotations: map[string]string{"storageclass.kubernetes.io/is-default-class": "true"},
+			},
+			Provisioner:          Driver,
+			ReclaimPolicy:        &reclaim,
+			VolumeBindingMode:    &immediate,
+			AllowVolumeExpansion: &yes,
+		}, metav1.CreateOptions{FieldManager: Name})
+		if err != nil && !apierrors.IsAlreadyExists(err) {
+			return fmt.Errorf("create StorageClass %s: %w", ClassName, err)
+		}
+		return nil
+	})
+}
+
+// follow keeps in set what busy gives a word for.
+func (s *Storage) follow(set map[string]string, busy func(any) string) cache.ResourceEventHandler {
+	put := func(obj any) {
+		key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(obj)
+		if err != nil {
+			return
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if word := busy(obj); word != "" {
+			set[key] = word
+		} else {
+			delete(set, key)
+		}
+	}
+	return cache.ResourceEventHandlerFuncs{
+		AddFunc:    put,
+		UpdateFunc: func(_, obj any) { put(obj) },
+		DeleteFunc: func(obj any) {
+			key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(obj)
+			if err != nil {
+				return
+			}
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			delete(set, key)
+		},
+	}
+}
+
+// asks returns the name of the volume that a claim asks this provisioner for, or
+// nothing.
+func asks(obj any) string {
+	claim, ok := obj.(*corev1.PersistentVolumeClaim)
+	if !ok || claim.Spec.VolumeName != "" || claim.DeletionTimestamp != nil || claim.Annotations[annStorageProvisioner] != Driver {
+		return ""
+	}
+	return volumeName(claim)
+}
+
+func isReleased(obj any) string {
+	volume, ok := obj.(*corev1.PersistentVolume)
+	if !ok || volume.Status.Phase != corev1.VolumeReleased || volume.DeletionTimestamp != nil ||
+		volume.Spec.CSI == nil || volume.Spec.CSI.Driver != Driver ||
+		volume.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimDelete {
+		return ""
+	}
+	return volume.Name
+}
+
+// volumeName is the library's choice (getProvisionedVolumeNameForClaim).
+func volumeName(claim *corev1.PersistentVolumeClaim) string { return "pvc-" + string(claim.UID) }
+
+// Wait returns when the provisioner has ended, which follows the end of the
+// context given to Start.
+func (s *Storage) Wait() { s.wg.Wait() }
+
+// Busy names the claims that wait for this provisioner and the volumes it is to
+// delete; nil means idle. A claim of the class that nobody has asked to provision
+// is not among them: that is persistentvolume-binder's work.
+func (s *Storage) Busy() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var reasons []string
+	for claim, volume := range s.asked {
+		// With the volume there, the rest is persistentvolume-binder's.
+		if _, ok, err := s.volumes.GetByKey(volume); err == nil && !ok {
+			reasons = append(reasons, "persistentvolumeclaim "+claim+": waits for its volume")
+		}
+	}
+	for volume := range s.released {
+		reasons = append(reasons, "persistentvolume "+volume+": is to be deleted")
+	}
+	slices.Sort(reasons)
+	return reasons
+}
+
+// Seen reports whether an event of the object's type at or after resourceVersion
+// has come in and counts in Busy. It is true for types other than claims and
+// volumes.
+func (s *Storage) Seen(object state.Ref, resourceVersion string) bool {
+	switch object.Type() {
+	case "persistentvolumeclaims":
+		return s.claimMark.Reached(resourceVersion)
+	case "persistentvolumes":
+		return s.volumeMark.Reached(resourceVersion)
+	}
+	return true
+}
+
+// SeenDeleted reports whether the object's deletion, or the update that began
+// it, has come in. It is true for types other than claims and volumes.
+func (s *Storage) SeenDeleted(object state.Ref) bool {
+	var store cache.Store
+	switch object.Type() {
+	case "persistentvolumeclaims":
+		store = s.claims
+	case "persistentvolumes":
+		store = s.volumes
+	default:
+		return true
+	}
+	obj, ok, err := store.GetByKey(object.Key())
+	if err != nil || !ok {
+		return true
+	}
+	found := obj.(metav1.Object)
+	return found.GetDeletionTimestamp() != nil || (object.UID != "" && object.UID != string(found.GetUID()))
+}

@@ -1,0 +1,50 @@
+// Package tap shows what an embedded controller does with each key, without
+// changing a line of it.
+//
+// A controller of kube-controller-manager is built by its exported constructor
+// and then run. In between, a Tap is put into four places:
+//
+//	t := tap.New(recorder)
+//	f := t.Informers(name, factory)          // handlers: which event is handled
+//	c, err := deployment.NewDeploymentController(ctx, f.Apps()..., client)
+//	err = t.Attach(name, c, tap.Specs(name)...) // queues: which key, since when, why
+//	ctx = klog.NewContext(ctx, t.Logger(logger))  // log: how a sync failed
+//	t.Run(ctx, name, func(ctx context.Context) { c.Run(ctx, workers) })
+//
+// # Queues
+//
+// A controller keeps its work queue in an unexported field of interface type.
+// Attach replaces the value of that field by a decorator. The original stays
+// the queue: its FIFO order, its marks for dirty and processing keys, its
+// metrics and its rate limiter are upstream's. The decorator adds a lock
+// around it, so that what it records is what happened, and it owns two things:
+// the heap of delayed keys, because the original one cannot be read, and the
+// decision when Get lets a key through, because that is where a controller can
+// be paused. Where the key's type is unexported too, a mirror type of equal
+// layout stands in for it; Attach compares the two and refuses what differs.
+//
+// Specs lists the queues of all controllers of release 1.37.
+//
+// # Causes
+//
+// The cause of a queue addition or a write is read off the goroutine that
+// makes it. Get labels the worker's goroutine with the sync that begins, a
+// wrapped event handler labels the goroutine of its listener with the event,
+// Run labels a controller's own goroutine; a goroutine inherits the labels of
+// the one that started it. So attribution is exact under concurrency and for
+// the children of a sync, also for those that outlive it. It ends where
+// upstream goes through a timer's function or a channel: there Cause says
+// timer, or unknown.
+//
+// The labels are also pprof labels: a goroutine or CPU profile of this process
+// shows them. Sync numbers are left out there, they would make every sample a
+// group of its own.
+//
+// # Locks
+//
+// Every queue has one lock. The Recorder is called with it held, which gives
+// the events of a queue their order; so a Recorder must not call back into the
+// Tap. A Tap has no goroutine of its own but one per informer, until the
+// informer's first list is delivered or Close is called; the delayed keys hang
+// on one timer per queue, which ends with the queue's ShutDown.
+package tap

@@ -1,0 +1,232 @@
+package tap
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
+
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+)
+
+// Tap records what the controllers attached to it do. Its methods may be
+// called from any goroutine.
+type Tap struct {
+	rec      state.Recorder
+	clock    clock.WithDelayedExecution
+	labelErr error
+
+	syncs    atomic.Uint64 // the number of the last sync
+	handling atomic.Int64  // calls of event handlers under way
+	changed  signal
+
+	waitsForQueue atomic.Bool // later is not empty
+
+	done      chan struct{}
+	closeOnce sync.Once
+	waiters   sync.WaitGroup
+
+	mu        sync.RWMutex
+	queues    map[string][]tapped      // by controller, in the order of Attach
+	installed map[uintptr]tapped       // by the address of the original
+	informers map[cache.Store]*watched // by its store
+	byType    map[typeKey][]*watched
+	later     []later
+}
+
+// An Option changes how a Tap works.
+type Option func(*Tap)
+
+// WithClock makes the tap read the time and wait for delayed keys with c. The
+// functions that c runs later must run on a goroutine of their own, as with
+// time.AfterFunc. The default is the system's clock.
+func WithClock(c clock.WithDelayedExecution) Option {
+	return func(t *Tap) { t.clock = c }
+}
+
+// New returns a Tap that records into rec.
+func New(rec state.Recorder, options ...Option) *Tap {
+	t := &Tap{
+		rec:       rec,
+		clock:     clock.RealClock{},
+		labelErr:  checkLabelLayout(),
+		done:      make(chan struct{}),
+		queues:    map[string][]tapped{},
+		installed: map[uintptr]tapped{},
+		informers: map[cache.Store]*watched{},
+		byType:    map[typeKey][]*watched{},
+	}
+	for _, o := range options {
+		o(t)
+	}
+	return t
+}
+
+// Close ends the goroutines that wait for informers to sync, and returns when
+// they have ended. Queues and handlers keep working and recording.
+func (t *Tap) Close() {
+	t.closeOnce.Do(func() { close(t.done) })
+	t.waiters.Wait()
+}
+
+// tapped is a decorated queue, whatever its keys.
+type tapped interface {
+	queueName() string
+	activity(*Activity)
+	pause(bool)
+	step(key string) error
+	retryNow(key string) error
+	drop(key string) error
+	counted(sync uint64) bool
+}
+
+var _ tapped = (*queue[string])(nil)
+
+// find returns the named queue of a controller.
+func (t *Tap) find(controller, name string) (tapped, error) {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	for _, q := range t.queues[controller] {
+		if q.queueName() == name {
+			return q, nil
+		}
+	}
+	return nil, errors.New("no such queue")
+}
+
+// Queues returns the names of the queues attached for a controller, in the
+// order of Attach.
+func (t *Tap) Queues(controller string) []string {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	var names []string
+	for _, q := range t.queues[controller] {
+		names = append(names, q.queueName())
+	}
+	return names
+}
+
+// all returns every queue, ordered by controller.
+func (t *Tap) all() []tapped {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	controllers := make([]string, 0, len(t.queues))
+	for c := range t.queues {
+		controllers = append(controllers, c)
+	}
+	slices.SortFunc(controllers, cmp.Compare)
+	var qs []tapped
+	for _, c := range controllers {
+		qs = append(qs, t.queues[c]...)
+	}
+	return qs
+}
+
+// Run calls fn and returns when it does. Meanwhile the calling goroutine, and
+// what it starts, counts as the controller's: its tickers and timers, and its
+// workers while they are in no sync. Construct the controller inside another
+// Run if its constructor starts goroutines that write.
+func (t *Tap) Run(ctx context.Context, controller string, fn func(context.Context)) {
+	r := &root{controller: controller}
+	r.labels = []label{{labelController, controller}}
+	r.tap, r.source = t, r
+	defer t.leave(t.enter(&r.frame))
+	fn(ctx)
+}
+
+// root is the frame of a controller's goroutines that work on no key.
+type root struct {
+	frame
+	controller string
+}
+
+func (r *root) cause() state.Cause {
+	return state.Cause{Kind: state.CauseTimer, Controller: r.controller}
+}
+
+// Cause returns why the calling goroutine does what it does:
+//
+//   - CauseSync within a sync, from Get to Done, and on goroutines started in it;
+//   - CauseEvent within a wrapped event handler, and on goroutines started in it;
+//   - CauseTimer on the other goroutines that stem from a Run;
+//   - CauseUnknown anywhere else, such as in a function run by time.AfterFunc.
+func (t *Tap) Cause() state.Cause {
+	if f := t.current(); f != nil {
+		return f.source.cause()
+	}
+	return state.Cause{Kind: state.CauseUnknown}
+}
+
+// CountWrite adds one to the writes of the sync that cause names, until that
+// sync is over. It does nothing for other causes.
+func (t *Tap) CountWrite(cause state.Cause) {
+	if cause.Kind != state.CauseSync {
+		return
+	}
+	if r := t.sync(); r != nil && r.number == cause.Sync {
+		r.writes.Add(1)
+		return
+	}
+	if q, err := t.find(cause.Controller, cause.Queue); err == nil {
+		q.counted(cause.Sync)
+	}
+}
+
+// Report marks the sync that the calling goroutine is in as failed with err.
+// The first report gives the sync its error, later ones are counted. It does
+// nothing outside a sync or without an error.
+func (t *Tap) Report(err error) {
+	if err == nil {
+		return
+	}
+	if r := t.sync(); r != nil {
+		r.report(err.Error())
+	}
+}
+
+// sync returns the sync that the calling goroutine is in.
+func (t *Tap) sync() *running {
+	if f := t.current(); f != nil {
+		r, _ := f.source.(*running)
+		return r
+	}
+	return nil
+}
+
+// signal counts changes and wakes those who wait for one. It is given while
+// what changed is still locked, so who sees the change sees it counted.
+type signal struct {
+	count atomic.Uint64
+	armed atomic.Bool
+	mu    sync.Mutex
+	ch    chan struct{}
+}
+
+func (s *signal) wait() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ch == nil {
+		s.ch = make(chan struct{})
+		s.armed.Store(true)
+	}
+	return s.ch
+}
+
+func (s *signal) notify() {
+	s.count.Add(1)
+	if !s.armed.Load() {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ch != nil {
+		close(s.ch)
+		s.ch = nil
+		s.armed.Store(false)
+	}
+}

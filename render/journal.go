@@ -1,0 +1,270 @@
+package render
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+)
+
+// Verbosity says how much of the journal is printed.
+type Verbosity int
+
+const (
+	// Essential: writes; syncs that wrote, failed or were slow; retries;
+	// controllers that changed their status; notes, warnings and losses.
+	Essential Verbosity = iota
+	// Everything: every entry.
+	Everything
+)
+
+// JournalOptions shape the lines of a Journal. The zero value is right for a
+// pipe.
+type JournalOptions struct {
+	Verbosity Verbosity
+	// Color puts SGR sequences around words; nothing depends on them.
+	Color bool
+	// Width cuts lines to a number of cells; zero leaves them whole.
+	Width int
+	// Diffs puts the field changes of a write below it.
+	Diffs bool
+	// Slow is the duration from which on a sync is printed though it wrote
+	// nothing; one second where it is zero.
+	Slow time.Duration
+	// Since, where it is set, makes times relative to it, as "+1.204s";
+	// otherwise they are of the day, in Location.
+	Since time.Time
+	// Location is UTC where it is nil.
+	Location *time.Location
+	// NameWidth is the width of the controllers' column; 20 where it is zero.
+	// Longer names move their line.
+	NameWidth int
+}
+
+// maxOpen bounds the syncs under way that a Journal remembers.
+const maxOpen = 4096
+
+// Journal prints entries as lines for people:
+//
+//	15:04:05.204 deployment  shop/web  create replicasets.apps shop/web-7c9 201 in 6ms
+//	15:04:05.211 deployment  shop/web  sync took 13ms, 1 write ← deployments.apps shop/web updated (rv 412→418)
+//	15:04:05.310 replicaset  shop/web-7c9  retry 3, due in 40ms
+//
+// It is fed the entries in their order, by one goroutine.
+type Journal struct {
+	opts JournalOptions
+	// open has the causes of the syncs under way.
+	open map[uint64]state.Cause
+}
+
+// NewJournal makes a Journal that has seen no entry.
+func NewJournal(opts JournalOptions) *Journal {
+	if opts.Slow <= 0 {
+		opts.Slow = time.Second
+	}
+	if opts.Location == nil {
+		opts.Location = time.UTC
+	}
+	if opts.NameWidth <= 0 {
+		opts.NameWidth = 20
+	}
+	return &Journal{opts: opts, open: map[uint64]state.Cause{}}
+}
+
+// Write prints an entry to w if it is to be printed, in one call of w.Write.
+func (j *Journal) Write(w io.Writer, e state.Entry) error {
+	lines := j.Lines(e)
+	if len(lines) == 0 {
+		return nil
+	}
+	_, err := io.WriteString(w, strings.Join(lines, "\n")+"\n")
+	return err
+}
+
+// Lines gives what is printed of an entry: nothing, one line, or more with
+// Diffs. No line has a newline or a control character but those of colours.
+func (j *Journal) Lines(e state.Entry) []string {
+	cause := j.follow(e.Event)
+	if j.opts.Verbosity < Everything && !j.essential(e.Event) {
+		return nil
+	}
+	what := j.words(e.Event, cause)
+	if len(what) == 0 {
+		return nil
+	}
+	lines := []string{append(j.head(e), what...).draw(j.opts.Width, j.opts.Color)}
+	if write, ok := e.Event.(state.WriteFinished); ok && j.opts.Diffs {
+		for _, c := range write.Diff {
+			lines = append(lines, change(c).draw(j.opts.Width, j.opts.Color))
+		}
+		if write.Approximate && len(write.Diff) > 0 {
+			lines = append(lines, line{{diffIndent + "(before the server's defaulting and admission)", dim}}.draw(j.opts.Width, j.opts.Color))
+		}
+	}
+	return lines
+}
+
+// follow remembers why syncs began, and gives the cause of one that ends.
+func (j *Journal) follow(e state.Event) state.Cause {
+	switch e := e.(type) {
+	case state.KeyTaken:
+		if len(j.open) < maxOpen {
+			j.open[e.Sync] = e.Cause
+		}
+	case state.KeyFinished:
+		cause := j.open[e.Sync]
+		delete(j.open, e.Sync)
+		return cause
+	}
+	return state.Cause{}
+}
+
+func (j *Journal) essential(e state.Event) bool {
+	switch e := e.(type) {
+	case state.KeyAdded:
+		return e.How == "AddRateLimited" && e.Retries > 0
+	case state.KeyFinished:
+		return e.Failed || e.Error != "" || e.Writes > 0 || e.Duration >= j.opts.Slow
+	case state.InformerChanged:
+		return e.Status == state.InformerFailed || e.Status == state.InformerRelisted
+	case state.KeyReady, state.KeyTaken, state.KeyForgotten, state.ObjectChanged, state.LeaseChanged, state.Unknown:
+		return false
+	}
+	return true
+}
+
+func (j *Journal) head(e state.Entry) line {
+	d := state.DescribeParts(e.Event)
+	l := line{
+		{j.time(e.At) + " ", dim},
+		{Pad(Sanitise(ShortName(d.Source)), j.opts.NameWidth) + " ", nameStyle(e.Event)},
+	}
+	if d.Subject != "" {
+		l = append(l, span{d.Subject + "  ", bold})
+	}
+	return l
+}
+
+func (j *Journal) time(at time.Time) string {
+	if !j.opts.Since.IsZero() {
+		return fmt.Sprintf("%+9.3fs", at.Sub(j.opts.Since).Seconds())
+	}
+	return at.In(j.opts.Location).Format("15:04:05.000")
+}
+
+// ShortName is a controller's name without the word that all of them share.
+func ShortName(controller string) string { return strings.TrimSuffix(controller, "-controller") }
+
+func nameStyle(e state.Event) style {
+	switch e.(type) {
+	case state.Note, state.SessionStarted, state.InformerChanged, state.ObjectChanged, state.LeaseChanged:
+		return dim
+	case state.Gap, state.Dropped:
+		return yellow
+	}
+	return cyan
+}
+
+// words says what happened. Most events have the words of state.Describe; those
+// that print with a colour or a cause of their own are here.
+func (j *Journal) words(e state.Event, cause state.Cause) line {
+	switch e := e.(type) {
+	case state.KeyFinished:
+		return finished(e, cause)
+	case state.WriteFinished:
+		return write(e)
+	case state.KeyAdded:
+		if e.How == "AddRateLimited" && e.Retries > 0 {
+			return line{{fmt.Sprintf("retry %d, due in %s", e.Retries, state.Short(e.Delay)), yellow}}
+		}
+	case state.ControllerChanged:
+		text := state.DescribeParts(e).Text
+		switch e.Status {
+		case state.ControllerFailed:
+			return line{{text, red}}
+		case state.ControllerRunning:
+			return line{{text, green}}
+		}
+		return line{{text, dim}}
+	case state.Note:
+		if e.Warning {
+			return line{{state.DescribeParts(e).Text, yellow}}
+		}
+	case state.Gap, state.Dropped, state.InformerChanged:
+		return line{{state.DescribeParts(e).Text, noticeStyle(e)}}
+	}
+	return line{{state.DescribeParts(e).Text, plain}}
+}
+
+func noticeStyle(e state.Event) style {
+	if i, ok := e.(state.InformerChanged); ok && i.Status != state.InformerFailed && i.Status != state.InformerRelisted {
+		return plain
+	}
+	return yellow
+}
+
+func finished(e state.KeyFinished, cause state.Cause) line {
+	did := "sync took " + state.Short(e.Duration)
+	switch {
+	case e.Writes == 1:
+		did += ", 1 write"
+	case e.Writes > 1:
+		did += ", " + strconv.Itoa(e.Writes) + " writes"
+	}
+	if e.Dirty {
+		did += ", runs again"
+	}
+	l := line{{did, plain}}
+	switch {
+	case e.Failed && e.Error == "":
+		l = append(l, span{", failed", red})
+	case e.Failed:
+		l = append(l, span{", failed: " + e.Error, red})
+	case e.Error != "":
+		l = append(l, span{", reported: " + e.Error, yellow})
+	}
+	if cause.Kind != "" {
+		l = append(l, span{" ← " + cause.String(), dim})
+	}
+	return l
+}
+
+func write(e state.WriteFinished) line {
+	l := line{{state.DescribeWrite(e), verbStyle(e)}}
+	switch e.Cause.Kind {
+	case state.CauseTimer, state.CauseUser, state.CauseUnknown, state.CauseEvent:
+		l = append(l, span{" ← " + e.Cause.String(), dim})
+	}
+	return l
+}
+
+func verbStyle(e state.WriteFinished) style {
+	switch {
+	case e.Result == state.WriteFailed || e.Result == state.WriteRefused:
+		return red
+	case e.Verb == "create":
+		return green
+	case strings.HasPrefix(e.Verb, "delete"):
+		return yellow
+	}
+	return plain
+}
+
+const diffIndent = "    "
+
+// change is one field change: "~ spec.replicas: 2 → 3".
+func change(c state.FieldChange) line {
+	path := diffIndent + " " + c.Path
+	switch {
+	case c.Old == "" && c.New == "":
+		return line{{path, dim}}
+	case c.Old == "":
+		return line{{diffIndent + "+ " + c.Path + ": " + c.New, green}}
+	case c.New == "":
+		return line{{diffIndent + "- " + c.Path + ": " + c.Old, red}}
+	}
+	return line{{diffIndent + "~ " + c.Path + ": ", plain}, {c.Old, red}, {" → ", dim}, {c.New, green}}
+}

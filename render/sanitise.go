@@ -1,0 +1,108 @@
+package render
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+)
+
+// maxMarks is how many combining marks in a row may stand on one character.
+const maxMarks = 4
+
+// Keep says which white space Sanitise leaves as it is.
+type Keep int
+
+const (
+	// KeepNothing makes newlines and tabs spaces: the result is one line.
+	KeepNothing Keep = iota
+	// KeepLines leaves newlines, for text that is printed as a block.
+	KeepLines
+)
+
+// Sanitise makes text inert on a terminal, as one line:
+//
+//   - newlines, tabs and every kind of space become a space;
+//   - controls (C0 with ESC, DEL, C1), invalid UTF-8, bidi and other format
+//     characters, zero-width, invisible, private and unassigned ones become
+//     U+FFFD, each by itself, so that what was there can be seen to have been;
+//   - variation selectors of emoji go;
+//   - combining marks become U+FFFD where they have nothing to stand on or are
+//     more than four in a row.
+//
+// Everything else stays. Applying it twice changes nothing more.
+func Sanitise(s string) string { return SanitiseKeeping(s, KeepNothing) }
+
+// SanitiseKeeping is Sanitise with a choice of the white space that stays.
+func SanitiseKeeping(s string, keep Keep) string {
+	if plainASCII(s) {
+		return s
+	}
+	var out strings.Builder
+	out.Grow(len(s))
+	marks := maxMarks // a mark cannot come first
+	for len(s) > 0 {
+		r, size := utf8.DecodeRuneInString(s)
+		s = s[size:]
+		switch {
+		case r == '\n' && keep == KeepLines:
+			out.WriteByte('\n')
+			marks = maxMarks
+		case r == '\ufe0e' || r == '\ufe0f':
+		case isSpace(r):
+			out.WriteByte(' ')
+			marks = 0
+		case !state.Printable(r):
+			out.WriteRune(utf8.RuneError)
+			marks = 0
+		case unicode.In(r, unicode.M):
+			if marks++; marks > maxMarks {
+				r, marks = utf8.RuneError, 0
+			}
+			out.WriteRune(r)
+		default:
+			out.WriteRune(r)
+			marks = 0
+		}
+	}
+	return out.String()
+}
+
+func plainASCII(s string) bool {
+	for i := 0; i < len(s); i++ {
+		if s[i] < ' ' || s[i] >= 0x7f {
+			return false
+		}
+	}
+	return true
+}
+
+func isSpace(r rune) bool {
+	return r == '\n' || r == '\t' || r == '\r' || unicode.Is(unicode.Zs, r)
+}
+
+// Width is the number of terminal cells that text takes. Colours take none.
+func Width(s string) int { return ansi.StringWidth(s) }
+
+// Truncate cuts sanitised text to a number of cells, the last of them "…" where
+// something is missing. No width gives nothing.
+func Truncate(s string, width int) string {
+	switch {
+	case width <= 0:
+		return ""
+	case Width(s) <= width:
+		return s
+	}
+	return ansi.Truncate(s, width, "…")
+}
+
+// Pad fills sanitised text with spaces to a number of cells; longer text stays.
+func Pad(s string, width int) string {
+	if missing := width - Width(s); missing > 0 {
+		return s + strings.Repeat(" ", missing)
+	}
+	return s
+}

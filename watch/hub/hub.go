@@ -1,0 +1,246 @@
+// Package hub keeps the journal of a session: it numbers and dates what is
+// recorded, folds it into snapshots, and hands both on.
+//
+//	taps, informers --Record--> hub --Next------> the latest Snapshot (TUI, get)
+//	                                --Subscribe-> every Entry (run, recordings)
+//
+// Record never waits for a reader or a fold. What is recorded is taken over in
+// batches, about every 100 ms and only when there is something, by one
+// goroutine that New starts and Close ends.
+//
+// Every bound counts what it keeps out, and says so in the journal at the place
+// of the loss: the hub's own as a Dropped event of "hub", a subscriber's as one
+// of "subscriber" in that stream.
+package hub
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+)
+
+// ErrClosed is given to who waits for news of a closed hub.
+var ErrClosed = errors.New("the journal is closed")
+
+// Options of a Hub. The zero value is ready for use.
+type Options struct {
+	// Interval is the time from the first new entry to the fold; 100 ms where
+	// it is zero.
+	Interval time.Duration
+	// Pending bounds the entries that wait for a fold; 65,536 where it is zero.
+	Pending int
+	// Limits bound the snapshots.
+	Limits state.Limits
+	// Now dates the entries; time.Now where it is nil. Dates never go back.
+	Now func() time.Time
+}
+
+// Hub is a journal. It is a state.Recorder; all its methods may be called by
+// any number of goroutines.
+type Hub struct {
+	interval time.Duration
+	bound    int
+	now      func() time.Time
+
+	mu      sync.Mutex // Record holds it for an append: nothing slow under it
+	pending []state.Entry
+	spare   []state.Entry
+	seq     uint64
+	last    time.Time
+	dropped uint64 // since the last batch
+	closed  bool
+
+	wake chan struct{} // buffered: something is pending
+	stop chan struct{}
+	done chan struct{}
+
+	fold        sync.Mutex // one batch at a time, and its order
+	subscribers map[*Subscription]struct{}
+
+	view     sync.Mutex
+	snapshot *state.Snapshot
+	news     chan struct{} // closed and replaced with every snapshot
+	final    bool
+}
+
+// New starts a hub. Close must be called to end its goroutine.
+func New(opts Options) *Hub {
+	h := &Hub{
+		interval:    opts.Interval,
+		bound:       opts.Pending,
+		now:         opts.Now,
+		wake:        make(chan struct{}, 1),
+		stop:        make(chan struct{}),
+		done:        make(chan struct{}),
+		subscribers: map[*Subscription]struct{}{},
+		snapshot:    state.NewSnapshot(opts.Limits),
+		news:        make(chan struct{}),
+	}
+	if h.interval <= 0 {
+		h.interval = 100 * time.Millisecond
+	}
+	if h.bound <= 0 {
+		h.bound = 1 << 16
+	}
+	if h.now == nil {
+		h.now = time.Now
+	}
+	go h.run()
+	return h
+}
+
+// Record takes an event; it does not block. Over the bound, and after Close,
+// the event is left out; a loss over the bound is counted in the journal.
+func (h *Hub) Record(e state.Event) {
+	h.mu.Lock()
+	if h.closed {
+		h.mu.Unlock()
+		return
+	}
+	if len(h.pending) >= h.bound {
+		h.dropped++
+		h.mu.Unlock()
+		return
+	}
+	first := len(h.pending) == 0
+	h.append(e)
+	h.mu.Unlock()
+	if first {
+		select {
+		case h.wake <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// append numbers and dates an event. The caller holds mu.
+func (h *Hub) append(e state.Event) {
+	if now := h.now(); now.After(h.last) {
+		h.last = now
+	}
+	h.seq++
+	h.pending = append(h.pending, state.Entry{Seq: h.seq, At: h.last, Event: e})
+}
+
+// Snapshot is the latest one; it may be one interval behind.
+func (h *Hub) Snapshot() *state.Snapshot {
+	h.view.Lock()
+	defer h.view.Unlock()
+	return h.snapshot
+}
+
+// Next waits for a snapshot that has an entry after the one numbered. On a
+// closed hub that has none it gives ErrClosed.
+func (h *Hub) Next(ctx context.Context, after uint64) (*state.Snapshot, error) {
+	for {
+		h.view.Lock()
+		snapshot, news, final := h.snapshot, h.news, h.final
+		h.view.Unlock()
+		switch {
+		case snapshot.Seq > after:
+			return snapshot, nil
+		case final:
+			return nil, ErrClosed
+		}
+		select {
+		case <-news:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// Flush folds what is pending and gives the snapshot that has all that was
+// recorded before the call.
+func (h *Hub) Flush() *state.Snapshot {
+	h.batch()
+	return h.Snapshot()
+}
+
+// Close takes over what is pending, wakes everyone who waits, and ends the
+// hub's goroutine. Subscribers read what is left for them, then io.EOF.
+// Closing again does nothing.
+func (h *Hub) Close() {
+	h.mu.Lock()
+	again := h.closed
+	h.closed = true
+	h.mu.Unlock()
+	if again {
+		<-h.done
+		return
+	}
+	close(h.stop)
+	<-h.done
+}
+
+func (h *Hub) run() {
+	defer close(h.done)
+	timer := time.NewTimer(h.interval)
+	timer.Stop()
+	defer timer.Stop()
+	for {
+		select {
+		case <-h.wake:
+			timer.Reset(h.interval)
+		case <-timer.C:
+			h.batch()
+		case <-h.stop:
+			h.batch()
+			h.finish()
+			return
+		}
+	}
+}
+
+// batch takes over what is pending: to the subscribers, then to the snapshot.
+func (h *Hub) batch() {
+	h.fold.Lock()
+	defer h.fold.Unlock()
+	entries := h.take()
+	if len(entries) == 0 {
+		return
+	}
+	for s := range h.subscribers {
+		s.offer(entries)
+	}
+	h.publish(state.Fold(h.Snapshot(), entries...), false)
+	clear(entries)
+	h.mu.Lock()
+	h.spare = entries[:0]
+	h.mu.Unlock()
+}
+
+// take empties pending. A loss is told at its place: after what was kept
+// before it.
+func (h *Hub) take() []state.Entry {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.dropped > 0 {
+		h.append(state.Dropped{Where: "hub", Count: h.dropped})
+		h.dropped = 0
+	}
+	entries := h.pending
+	h.pending, h.spare = h.spare, nil
+	return entries
+}
+
+func (h *Hub) publish(s *state.Snapshot, final bool) {
+	h.view.Lock()
+	defer h.view.Unlock()
+	h.snapshot, h.final = s, final
+	close(h.news)
+	h.news = make(chan struct{})
+}
+
+func (h *Hub) finish() {
+	h.fold.Lock()
+	defer h.fold.Unlock()
+	h.publish(h.Snapshot(), true)
+	for s := range h.subscribers {
+		s.end()
+	}
+	clear(h.subscribers)
+}

@@ -1,0 +1,352 @@
+package state
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// Description is an event in words, in three parts, so that a reader with
+// columns can align them. Every part is one line of Printable characters.
+type Description struct {
+	// Source is the controller, informer or component that the event is of.
+	Source string
+	// Subject is the queue key or the object; empty where there is none.
+	Subject string
+	// Text says what happened.
+	Text string
+}
+
+// String joins the parts: "replicaset shop/web-7c9: taken as sync 12".
+func (d Description) String() string {
+	head := strings.TrimSpace(d.Source + " " + d.Subject)
+	if head == "" {
+		return d.Text
+	}
+	return head + ": " + d.Text
+}
+
+// Describe is the one text form of an event: a single line, the same in every
+// language and on every machine. Logs and tests use it.
+func Describe(e Event) string { return DescribeParts(e).String() }
+
+// DescribeEntry is Describe with the entry's number and its time in UTC.
+func DescribeEntry(e Entry) string {
+	return fmt.Sprintf("%d %s %s", e.Seq, clock(e.At), Describe(e.Event))
+}
+
+// DescribeParts is Describe before its parts are joined.
+func DescribeParts(e Event) Description {
+	d := describe(e)
+	return Description{OneLine(d.Source), OneLine(d.Subject), OneLine(d.Text)}
+}
+
+func describe(e Event) Description {
+	switch e := e.(type) {
+	case SessionStarted:
+		return Description{Source: "session", Text: describeSession(e)}
+	case ControllerChanged:
+		return Description{Source: e.Controller, Text: describeController(e)}
+	case InformerChanged:
+		return Description{Source: "informer", Subject: e.Informer, Text: describeInformer(e)}
+	case ObjectChanged:
+		return Description{Source: "object", Subject: e.Object.String(), Text: describeObject(e)}
+	case KeyAdded:
+		return Description{e.Controller, keyIn(e.Controller, e.Queue, e.Key), describeAdded(e)}
+	case KeyReady:
+		return Description{e.Controller, keyIn(e.Controller, e.Queue, e.Key), "ready: its delay is over"}
+	case KeyTaken:
+		return Description{e.Controller, keyIn(e.Controller, e.Queue, e.Key), describeTaken(e)}
+	case KeyFinished:
+		return Description{e.Controller, keyIn(e.Controller, e.Queue, e.Key), describeFinished(e)}
+	case KeyForgotten:
+		return Description{e.Controller, keyIn(e.Controller, e.Queue, e.Key), fmt.Sprintf("forgotten after %s", count(e.Retries, "retry", "retries"))}
+	case KeyDropped:
+		return Description{e.Controller, keyIn(e.Controller, e.Queue, e.Key), "dropped from the queue by the user"}
+	case WriteFinished:
+		return Description{Source: e.Controller, Subject: e.Cause.Key, Text: DescribeWrite(e)}
+	case LeaseChanged:
+		return Description{Source: "lease", Subject: e.Lease.Key(), Text: describeLease(e)}
+	case Gap:
+		return Description{Source: "informer", Subject: e.Informer, Text: "events may be missing here: " + e.Reason}
+	case Dropped:
+		return Description{Source: e.Where, Text: fmt.Sprintf("%s lost here: the bound was reached", count(e.Count, "entry", "entries"))}
+	case Note:
+		return Description{Source: e.Source, Text: prefixIf(e.Warning, "warning: ") + e.Text}
+	case Unknown:
+		return Description{Source: "unknown", Subject: e.Type, Text: "not readable here: " + e.Problem}
+	case nil:
+		return Description{Text: "no event"}
+	}
+	return Description{Source: "unknown", Subject: e.EventType(), Text: "not in this program's table of events"}
+}
+
+// keyIn names the queue only where it does not bear the controller's name, as
+// "endpoint_slice" of endpointslice-controller does.
+func keyIn(controller, queue, key string) string {
+	bare := strings.NewReplacer("-", "", "_", "")
+	if queue == "" || bare.Replace(queue) == bare.Replace(strings.TrimSuffix(controller, "-controller")) {
+		return key
+	}
+	return key + " [" + queue + "]"
+}
+
+func describeSession(e SessionStarted) string {
+	parts := []string{string(e.Mode)}
+	if e.Sandbox {
+		parts = append(parts, "sandbox")
+	} else if e.Context != "" {
+		parts = append(parts, "context "+e.Context)
+	}
+	if e.Namespace != "" {
+		parts = append(parts, "namespace "+e.Namespace)
+	}
+	if e.Server != "" {
+		parts = append(parts, "server "+e.Server)
+	}
+	return fmt.Sprintf("started: %s (kctl-ctrl %s, loops of Kubernetes %s)", strings.Join(parts, ", "), e.Version, e.Kubernetes)
+}
+
+func describeController(e ControllerChanged) string {
+	text := string(e.Status)
+	if e.Workers > 0 {
+		text += ", " + count(e.Workers, "worker", "workers")
+	}
+	return text + prefixIf(e.Reason != "", ": ") + e.Reason
+}
+
+func describeInformer(e InformerChanged) string {
+	text := string(e.Status)
+	if e.Objects > 0 || e.Status == InformerSynced {
+		text += ", " + count(e.Objects, "object", "objects")
+	}
+	if e.ResourceVersion != "" {
+		text += ", rv " + e.ResourceVersion
+	}
+	return text + prefixIf(e.Reason != "", ": ") + e.Reason
+}
+
+func describeObject(e ObjectChanged) string {
+	text := string(e.Change) + describeRV(e.OldRV, e.NewRV)
+	if e.Owner != nil {
+		text += ", owned by " + e.Owner.String()
+	}
+	return text
+}
+
+func describeAdded(e KeyAdded) string {
+	var text string
+	switch {
+	case e.How == "AddRateLimited":
+		text = fmt.Sprintf("retry %d, due in %s", e.Retries, Short(e.Delay))
+	case e.Delay > 0:
+		text = "added for later, due in " + Short(e.Delay)
+	default:
+		text = "added"
+	}
+	if e.Merged {
+		text += ", already waiting"
+	}
+	return text + because(e.Cause)
+}
+
+func because(c Cause) string {
+	return prefixIf(c.Kind != "", ": "+c.String())
+}
+
+func describeTaken(e KeyTaken) string {
+	text := fmt.Sprintf("taken as sync %d after %s", e.Sync, Short(e.Waited))
+	if e.Causes > 1 {
+		text += fmt.Sprintf(", %d additions in one", e.Causes)
+	}
+	return text + because(e.Cause)
+}
+
+func describeFinished(e KeyFinished) string {
+	text := fmt.Sprintf("sync %d took %s", e.Sync, Short(e.Duration))
+	if e.Writes > 0 {
+		text += ", " + count(e.Writes, "write", "writes")
+	}
+	if e.Dirty {
+		text += ", runs again"
+	}
+	if e.Failed {
+		text += ", failed" + prefixIf(e.Error != "", ": ")
+	} else {
+		text += prefixIf(e.Error != "", ", reported: ")
+	}
+	return text + e.Error
+}
+
+// DescribeWrite is the text of a write without its writer:
+// "create replicasets.apps shop/web-7c9 201 in 6ms".
+func DescribeWrite(e WriteFinished) string {
+	object := e.Object.Type()
+	if e.Subresource != "" {
+		object += "/" + e.Subresource
+	}
+	key := e.Object.Key()
+	if e.Object.Name == "" {
+		key = prefixIf(e.Object.Namespace != "", "in ") + e.Object.Namespace
+	}
+	text := strings.TrimSpace(e.Verb + " " + object + " " + key)
+	switch e.Result {
+	case WriteDone:
+	case WriteDry:
+		text += " [" + string(e.Mode) + "]"
+	case WriteRefused, WriteFailed:
+		text += " " + string(e.Result)
+	}
+	if e.Status != 0 {
+		text += " " + strconv.Itoa(e.Status)
+	}
+	if e.Duration > 0 {
+		text += " in " + Short(e.Duration)
+	}
+	if e.Repeat > 0 {
+		text += fmt.Sprintf(", seen %s before", count(e.Repeat, "time", "times"))
+	}
+	return text + prefixIf(e.Message != "", ": ") + e.Message
+}
+
+func describeLease(e LeaseChanged) string {
+	switch {
+	case e.Deleted:
+		return "deleted"
+	case e.Holder == "":
+		return "held by nobody"
+	}
+	text := "held by " + e.Holder
+	if !e.RenewTime.IsZero() {
+		text += ", renewed " + clock(e.RenewTime)
+	}
+	return text + ", " + count(int(e.Transitions), "transition", "transitions")
+}
+
+// String is the cause in words: "deployments.apps shop/web updated (rv 412→418)".
+// It is empty for the zero Cause.
+func (c Cause) String() string {
+	switch c.Kind {
+	case "":
+		return ""
+	case CauseEvent:
+		object := "an object"
+		if c.Object != nil {
+			object = c.Object.String()
+		}
+		change := string(c.Change)
+		switch c.Change {
+		case ChangeListed:
+			change = "in the first list"
+		case ChangeResync:
+			change = "resynced"
+		}
+		return strings.TrimSpace(object+" "+change) + describeRV(c.OldRV, c.NewRV)
+	case CauseSync:
+		text := fmt.Sprintf("sync %d of %s", c.Sync, c.Controller)
+		return strings.TrimSpace(text + " " + keyIn(c.Controller, c.Queue, c.Key))
+	case CauseTimer:
+		return "a timer of " + c.Controller
+	case CauseUser:
+		return "the user"
+	}
+	return "something unknown"
+}
+
+func describeRV(from, to string) string {
+	switch {
+	case from == to && to == "":
+		return ""
+	case from == "" || from == to:
+		return " (rv " + to + ")"
+	case to == "":
+		return " (rv " + from + ")"
+	}
+	return " (rv " + from + "→" + to + ")"
+}
+
+func count[N int | uint64](n N, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+func prefixIf(yes bool, text string) string {
+	if yes {
+		return text
+	}
+	return ""
+}
+
+func clock(t time.Time) string { return t.UTC().Format("15:04:05.000") }
+
+// Short is a duration for reading, in at most about three figures: "40ms",
+// "1.25s", "2m5s".
+func Short(d time.Duration) string {
+	abs := d.Abs()
+	switch {
+	case abs >= time.Hour:
+		return strings.TrimSuffix(d.Round(time.Minute).String(), "0s")
+	case abs >= time.Minute:
+		return d.Round(time.Second).String()
+	case abs >= 10*time.Second:
+		return d.Round(100 * time.Millisecond).String()
+	case abs >= time.Second:
+		return d.Round(10 * time.Millisecond).String()
+	case abs >= 10*time.Millisecond:
+		return d.Round(time.Millisecond).String()
+	case abs >= time.Millisecond:
+		return d.Round(100 * time.Microsecond).String()
+	case abs >= 10*time.Microsecond:
+		return d.Round(time.Microsecond).String()
+	}
+	return d.String()
+}
+
+// Printable reports whether a rune may be shown on a terminal as it is: not a
+// control, bidi or other format character, not invisible, not private. It is
+// the one definition that recordings, logs and render share.
+func Printable(r rune) bool {
+	if r < 0x7f {
+		return r >= ' '
+	}
+	return unicode.IsPrint(r) && !invisible(r)
+}
+
+// invisible reports the runes that Unicode calls graphic and that show nothing.
+func invisible(r rune) bool {
+	return unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector) || r == 0x2800
+}
+
+// OneLine makes text safe for a line of a log: white space of any kind becomes
+// a space, every other rune that is not Printable is spelt out as in Go
+// ("\u202e"), so that nothing disappears. Applying it twice changes nothing.
+func OneLine(s string) string {
+	safe := true
+	for i := 0; i < len(s); i++ {
+		if s[i] < ' ' || s[i] >= 0x7f {
+			safe = false
+			break
+		}
+	}
+	if safe {
+		return s
+	}
+	var out strings.Builder
+	for i, r := range s {
+		switch {
+		case r == unicode.ReplacementChar && !strings.HasPrefix(s[i:], string(unicode.ReplacementChar)):
+			fmt.Fprintf(&out, `\x%02x`, s[i])
+		case Printable(r):
+			out.WriteRune(r)
+		case unicode.IsSpace(r) && r != 0x85:
+			out.WriteByte(' ')
+		default:
+			out.WriteString(strings.Trim(strconv.QuoteRuneToASCII(r), "'"))
+		}
+	}
+	return out.String()
+}

@@ -1,0 +1,303 @@
+package state
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// DiffOptions shape a Diff. The zero value is right for a journal.
+type DiffOptions struct {
+	// Noise keeps metadata.resourceVersion and metadata.generation, which the
+	// server changes by itself.
+	Noise bool
+	// MaxValue is the longest value given, in bytes; 256 where it is zero.
+	MaxValue int
+	// MaxChanges is the largest number of changes given; 200 where it is zero.
+	MaxChanges int
+}
+
+// Diff lists the fields in which two objects differ, by path. Either may be nil
+// for an object that does not exist.
+//
+// A change is of a leaf: a scalar, a list of scalars, or a map or list that is
+// empty on one side. Elements of a list of maps are matched by what the API
+// knows them by (name, containerPort and protocol, mountPath, type…), by their
+// place where they have nothing of the kind; matched elements in another order
+// are one change of "path[order]". A field that is null is taken as absent.
+//
+// Values are compact JSON and cut to MaxValue with "…(+N bytes)"; changes
+// beyond MaxChanges are counted in a last one of path "…(+N changes)". What
+// Redact hides is compared by its true value and shown as "*** (before)" and
+// "*** (after)". The objects are not modified.
+func Diff(ref Ref, old, new map[string]any, opts DiffOptions) []FieldChange {
+	if opts.MaxValue <= 0 {
+		opts.MaxValue = 256
+	}
+	if opts.MaxChanges <= 0 {
+		opts.MaxChanges = 200
+	}
+	d := differ{opts: opts}
+	d.maps("", d.prepare(ref, old), d.prepare(ref, new))
+	if more := len(d.changes) - opts.MaxChanges; more > 0 {
+		d.changes = append(d.changes[:opts.MaxChanges], moreChanges(more))
+	}
+	return d.changes
+}
+
+func moreChanges(n int) FieldChange {
+	return FieldChange{Path: fmt.Sprintf("…(+%d changes)", n)}
+}
+
+// masked is a value that may be compared and not shown.
+type masked string
+
+type differ struct {
+	opts    DiffOptions
+	changes []FieldChange
+}
+
+func (d *differ) prepare(ref Ref, obj map[string]any) map[string]any {
+	if obj == nil {
+		return nil
+	}
+	r := redactor{hide: func(v any) any { return masked(compact(v)) }}
+	out := r.object(obj, kindOf(ref, obj))
+	if meta, ok := out["metadata"].(map[string]any); ok && !d.opts.Noise {
+		delete(meta, "resourceVersion")
+		delete(meta, "generation")
+	}
+	return out
+}
+
+func (d *differ) maps(path string, old, new map[string]any) {
+	fields := slices.Collect(maps.Keys(old))
+	for field := range new {
+		if _, both := old[field]; !both {
+			fields = append(fields, field)
+		}
+	}
+	slices.Sort(fields)
+	for _, field := range fields {
+		d.values(join(path, field), old[field], new[field])
+	}
+}
+
+// values compares what stands at a path; nil is absent.
+func (d *differ) values(path string, old, new any) {
+	oldMap, oldIsMap := old.(map[string]any)
+	newMap, newIsMap := new.(map[string]any)
+	if (oldIsMap || old == nil) && (newIsMap || new == nil) && len(oldMap)+len(newMap) > 0 {
+		if oldIsMap && newIsMap || len(oldMap) > 0 && new == nil || len(newMap) > 0 && old == nil {
+			d.maps(path, oldMap, newMap)
+			return
+		}
+	}
+	oldList, oldIsList := old.([]any)
+	newList, newIsList := new.([]any)
+	if (oldIsList || old == nil) && (newIsList || new == nil) && len(oldList)+len(newList) > 0 {
+		if allMaps(oldList) && allMaps(newList) && (len(oldList) > 0 && len(newList) > 0 || old == nil || new == nil) {
+			d.lists(path, oldList, newList)
+			return
+		}
+	}
+	d.leaf(path, old, new)
+}
+
+func (d *differ) leaf(path string, old, new any) {
+	before, after := compact(old), compact(new)
+	oldHidden, newHidden := hasMasked(old), hasMasked(new)
+	if before == after && oldHidden == newHidden {
+		return
+	}
+	change := FieldChange{Path: clip(path, 1024)}
+	if old != nil {
+		change.Old = d.show(before, oldHidden, "before")
+	}
+	if new != nil {
+		change.New = d.show(after, newHidden, "after")
+	}
+	d.changes = append(d.changes, change)
+}
+
+func (d *differ) show(value string, hidden bool, when string) string {
+	if hidden {
+		return strconv.Quote(Hidden + " (" + when + ")")
+	}
+	return clip(value, d.opts.MaxValue)
+}
+
+// hasMasked finds hidden values at any depth: a leaf may be a whole list.
+func hasMasked(v any) bool {
+	switch v := v.(type) {
+	case masked:
+		return true
+	case []any:
+		return slices.ContainsFunc(v, hasMasked)
+	case map[string]any:
+		for _, item := range v {
+			if hasMasked(item) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// identities are the fields by which the API tells list elements apart, the
+// more telling first: a volumeMount has a name, which is its volume's.
+var identities = [][]string{
+	{"containerPort", "protocol"},
+	{"mountPath"},
+	{"devicePath"},
+	{"port", "protocol"},
+	{"uid"},
+	{"name"},
+	{"ip"},
+	{"type"},
+	{"topologyKey", "whenUnsatisfiable"},
+	{"key", "effect"},
+	{"kind", "namespace", "name"},
+	{"key"},
+	{"id"},
+	{"path"},
+}
+
+func (d *differ) lists(path string, old, new []any) {
+	name := naming(old, new)
+	oldNames, newNames := names(name, old), names(name, new)
+	at := map[string]int{}
+	for i, n := range newNames {
+		at[n] = i
+	}
+	shared := []string{}
+	for i, n := range oldNames {
+		j, both := at[n]
+		if !both {
+			d.values(path+n, old[i], nil)
+			continue
+		}
+		shared = append(shared, n)
+		d.values(path+n, old[i], new[j])
+	}
+	known := map[string]bool{}
+	for _, n := range oldNames {
+		known[n] = true
+	}
+	sharedNew := []string{}
+	for j, n := range newNames {
+		if known[n] {
+			sharedNew = append(sharedNew, n)
+			continue
+		}
+		d.values(path+n, nil, new[j])
+	}
+	if !slices.Equal(shared, sharedNew) {
+		d.leaf(path+"[order]", strings.Join(shared, ""), strings.Join(sharedNew, ""))
+	}
+}
+
+// naming finds the fields that tell the elements of both lists apart, or nil.
+func naming(lists ...[]any) []string {
+	for _, fields := range identities {
+		if !slices.ContainsFunc(lists, func(list []any) bool { return !tellsApart(fields, list) }) {
+			return fields
+		}
+	}
+	return nil
+}
+
+func tellsApart(fields []string, list []any) bool {
+	seen := map[string]bool{}
+	for _, item := range list {
+		m := item.(map[string]any)
+		if !isScalar(m[fields[0]]) {
+			return false
+		}
+		n := element(fields, m)
+		if seen[n] {
+			return false
+		}
+		seen[n] = true
+	}
+	return true
+}
+
+func isScalar(v any) bool {
+	switch v.(type) {
+	case string, bool, int64, float64, json.Number:
+		return true
+	}
+	return false
+}
+
+func names(fields []string, list []any) []string {
+	out := make([]string, len(list))
+	for i, item := range list {
+		if fields == nil {
+			out[i] = "[" + strconv.Itoa(i) + "]"
+		} else {
+			out[i] = element(fields, item.(map[string]any))
+		}
+	}
+	return out
+}
+
+// element is "[containerPort=53,protocol=UDP]". A protocol of TCP is left out:
+// it is what the API takes a missing one for.
+func element(fields []string, m map[string]any) string {
+	var parts []string
+	for _, field := range fields {
+		if v := m[field]; isScalar(v) && (field != "protocol" || v != "TCP") {
+			text, isString := v.(string)
+			if !isString {
+				text = compact(v)
+			}
+			parts = append(parts, field+"="+quoteOdd(text, "_.:/-"))
+		}
+	}
+	return "[" + strings.Join(parts, ",") + "]"
+}
+
+// join adds a field to a path: as .field, or as ["a/b"] where it has anything
+// but letters, digits, - and _.
+func join(path, field string) string {
+	if quoted := quoteOdd(field, "_-"); quoted != field {
+		return path + "[" + quoted + "]"
+	}
+	if path == "" {
+		return field
+	}
+	return path + "." + field
+}
+
+// quoteOdd gives text as it is if it is of letters, digits and the others
+// named, and as JSON otherwise.
+func quoteOdd(text, others string) string {
+	odd := strings.ContainsFunc(text, func(r rune) bool {
+		return (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && !strings.ContainsRune(others, r)
+	})
+	if odd || text == "" {
+		return compact(text)
+	}
+	return text
+}
+
+func allMaps(list []any) bool {
+	return !slices.ContainsFunc(list, func(v any) bool {
+		_, ok := v.(map[string]any)
+		return !ok
+	})
+}
+
+// compact is a value as JSON, with whole numbers in one form.
+func compact(v any) string {
+	text, err := marshal(v)
+	if err != nil {
+		return strconv.Quote(fmt.Sprintf("%T", v))
+	}
+	return string(text)
+}

@@ -1,0 +1,106 @@
+package state
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/datadriven"
+	"pgregory.net/rapid"
+	"sigs.k8s.io/yaml"
+)
+
+// TestDiff runs testdata/diff: two objects in YAML, "---" between them, and what
+// their Diff says.
+func TestDiff(t *testing.T) {
+	datadriven.Walk(t, "testdata/diff", func(t *testing.T, path string) {
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			var opts DiffOptions
+			if d.HasArg("max") {
+				d.ScanArgs(t, "max", &opts.MaxChanges)
+			}
+			if d.HasArg("value") {
+				d.ScanArgs(t, "value", &opts.MaxValue)
+			}
+			opts.Noise = d.HasArg("noise")
+			ref := Ref{Resource: d.Cmd}
+			before, after, _ := strings.Cut("\n"+d.Input+"\n", "\n---\n")
+			var out strings.Builder
+			for _, c := range Diff(ref, parseYAML(t, before), parseYAML(t, after), opts) {
+				fmt.Fprintf(&out, "%s: %s -> %s\n", c.Path, c.Old, c.New)
+			}
+			if out.Len() == 0 {
+				return "no change\n"
+			}
+			return out.String()
+		})
+	})
+}
+
+func parseYAML(t *testing.T, text string) map[string]any {
+	t.Helper()
+	var obj map[string]any
+	if err := yaml.Unmarshal([]byte(text), &obj); err != nil {
+		t.Fatal(err)
+	}
+	return obj
+}
+
+// Two objects that differ have a diff, whatever the shape of the difference.
+func TestDiffSeesEveryDifference(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		a, b := map[string]any{"spec": genTree(3).Draw(t, "a")}, map[string]any{"spec": genTree(3).Draw(t, "b")}
+		differ := Diff(Ref{}, a, b, DiffOptions{})
+		same := compact(withoutNulls(Redact(Ref{}, a))) == compact(withoutNulls(Redact(Ref{}, b)))
+		if same != (len(differ) == 0) {
+			t.Fatalf("same is %v, the diff is %v\n%s\n%s", same, differ, compact(a), compact(b))
+		}
+		paths := map[string]bool{}
+		for _, c := range differ {
+			if paths[c.Path] {
+				t.Fatalf("two changes of %s: %v", c.Path, differ)
+			}
+			paths[c.Path] = true
+			if c.Old == "" && c.New == "" {
+				t.Fatalf("an empty change: %v", differ)
+			}
+		}
+		back := Diff(Ref{}, b, a, DiffOptions{})
+		if len(back) != len(differ) {
+			t.Fatalf("there: %v, back: %v", differ, back)
+		}
+	})
+}
+
+// withoutNulls takes null fields as absent, as Diff does.
+func withoutNulls(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		out := map[string]any{}
+		for field, item := range v {
+			if item != nil {
+				out[field] = withoutNulls(item)
+			}
+		}
+		return out
+	case []any:
+		out := []any{}
+		for _, item := range v {
+			out = append(out, withoutNulls(item))
+		}
+		return out
+	}
+	return v
+}
+
+func BenchmarkDiff(b *testing.B) {
+	pod := func(image string) map[string]any {
+		return map[string]any{"kind": "Pod", "metadata": map[string]any{"name": "web", "labels": map[string]any{"app": "web"}},
+			"spec": map[string]any{"containers": []any{map[string]any{"name": "web", "image": image, "args": []any{"a", "b"}}}}}
+	}
+	before, after := pod("shop/web:1"), pod("shop/web:2")
+	b.ReportAllocs()
+	for b.Loop() {
+		Diff(Ref{Resource: "pods"}, before, after, DiffOptions{})
+	}
+}
