@@ -15,6 +15,7 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/sandbox"
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/sandbox/emulation"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/simulate"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/simulate/nodes"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/connect"
@@ -31,14 +32,13 @@ const (
 // sandboxFlags describe the embedded control plane and the simulated part of
 // the cluster.
 type sandboxFlags struct {
-	version   string
-	nodes     int
-	nodeCPU   string
-	nodeMem   string
-	nodePods  string
-	pods      string
-	auditLog  string
-	withNodes bool
+	version  string
+	nodes    int
+	nodeCPU  string
+	nodeMem  string
+	nodePods string
+	pods     string
+	auditLog string
 }
 
 func (f *sandboxFlags) addTo(flags *pflag.FlagSet) {
@@ -87,7 +87,14 @@ func (s *session) startSandbox(ctx context.Context, f sandboxFlags, o *controlle
 	if f.nodes < 0 {
 		return fmt.Errorf("--nodes %d: a cluster cannot have less than no nodes", f.nodes)
 	}
-	options := sandbox.Options{KubernetesVersion: f.version, Progress: progress}
+	gates, err := o.FeatureGates()
+	if err != nil {
+		return err
+	}
+	if err := emulate(f.version); err != nil {
+		return err
+	}
+	options := sandbox.Options{KubernetesVersion: f.version, FeatureGates: gates, Progress: progress}
 	if f.auditLog != "" {
 		options.Audit, options.AuditLog = sandbox.AuditRequest, f.auditLog
 	}
@@ -118,7 +125,6 @@ func (s *session) startSandbox(ctx context.Context, f sandboxFlags, o *controlle
 	}
 
 	inputs := sb.SigningInputs()
-	o.KubernetesVersion = f.version
 	o.DefaultThroughput(sandboxQPS, sandboxBurst)
 	component, err := o.Complete(controllers.Inputs{
 		SigningCertFile: inputs.CertFile, SigningKeyFile: inputs.KeyFile,
@@ -168,6 +174,19 @@ func (s *session) startSandbox(ctx context.Context, f sandboxFlags, o *controlle
 		})
 	}
 	return nil
+}
+
+// emulate makes the loops and the scheduler of this process behave like an
+// earlier release; feature gates that flags set come on top of it.
+func emulate(version string) error {
+	if version == "" {
+		return nil
+	}
+	minor, err := sandbox.ParseVersion(version)
+	if err != nil {
+		return fmt.Errorf("--kubernetes-version: %w", err)
+	}
+	return emulation.Apply(minor, nil)
 }
 
 // stopWithin is how long stopping may take after the first Ctrl-C.

@@ -226,7 +226,9 @@ func (o *runOptions) startOnCluster(ctx context.Context, s *session, mode state.
 	if err != nil {
 		return err
 	}
-	o.controllers.KubernetesVersion = o.sandbox.version
+	if err := emulate(o.sandbox.version); err != nil {
+		return err
+	}
 	component, err := o.controllers.Complete(controllers.Inputs{})
 	if err != nil {
 		return err

@@ -102,7 +102,7 @@ func (s *Sandbox) lastWordsLocked() string {
 }
 
 const (
-	tailBytes = 4 << 20 // the list of goroutines after a crash is long
+	tailBytes = 16 << 20 // a crash of 2,700 goroutines writes 5 MB
 	tailLines = 12
 )
 

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -65,7 +66,9 @@ func hold() {
 		os.Exit(1)
 	}
 	_ = json.NewEncoder(os.Stdout).Encode(held{Child: sb.PID(), RunDir: sb.RunDir()})
-	select {}
+	stop := make(chan os.Signal, 1)
+	signal.Notify(stop, syscall.SIGTERM)
+	<-stop
 }
 
 // held is what the holding program says about its sandbox.
