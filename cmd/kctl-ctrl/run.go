@@ -152,8 +152,9 @@ func (o *runOptions) run(ctx context.Context) error {
 
 	err = o.work(ctx, s, mode, objects)
 	stop()
-	if summaryErr := printer.summary(s); err == nil {
-		err = summaryErr
+	var unsettled *unsettledError
+	if err == nil || errors.As(err, &unsettled) || errors.Is(err, errInterrupted) {
+		err = errors.Join(err, printer.summary(s))
 	}
 	return err
 }

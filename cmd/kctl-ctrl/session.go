@@ -42,6 +42,9 @@ type session struct {
 
 	sandbox *sandbox.Sandbox
 	cluster *simulate.Cluster
+	// broken is for tests that must see the guard fail; see guard.Broken.
+	broken guard.Broken
+
 	// manager is looked at by the guard on any goroutine that writes.
 	manager atomic.Pointer[controllers.Manager]
 
@@ -102,7 +105,7 @@ func (s *session) stop(ctx context.Context) error {
 // transport of the session gets.
 func (s *session) guarded(mode state.Mode, grant guard.SandboxGrant) (connect.Wrap, error) {
 	g, err := guard.New(guard.Options{
-		Mode: mode, Grant: grant,
+		Mode: mode, Grant: grant, Broken: s.broken,
 		Cause:    s.tap.Cause,
 		Recorder: s.hub,
 		OnWrite: func(w state.WriteFinished) {
@@ -151,21 +154,9 @@ func (l loops) SeenDeleted(object state.Ref) bool {
 	return l.tap.SeenDeleted(object) && (l.cluster == nil || l.cluster.SeenDeleted(object))
 }
 
-// taps gives the controllers' table what it asks of the tap.
-type taps struct{ *tap.Tap }
-
-// AttachLoop attaches the queues that the tap's table has for a loop.
-func (t taps) AttachLoop(controller, loop string, target any) error {
-	specs, known := tap.Specs(controller, loop)
-	if !known {
-		return fmt.Errorf("the queues of %s/%s are not in the tap's table", controller, loop)
-	}
-	return t.Attach(controller, target, specs...)
-}
-
 // startLoops runs the selected controllers until the session stops.
 func (s *session) startLoops(ctx context.Context, c controllers.Config) error {
-	c.REST, c.Taps, c.Recorder, c.Logger = s.config, taps{s.tap}, s.hub, s.logger
+	c.REST, c.Taps, c.Recorder, c.Logger = s.config, s.tap, s.hub, s.logger
 	c.InformerName = "kctl-ctrl"
 	manager, err := controllers.New(c)
 	if err != nil {
