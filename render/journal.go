@@ -15,7 +15,7 @@ type Verbosity int
 
 const (
 	// Essential: writes; syncs that wrote, failed or were slow; retries;
-	// controllers that changed their status; notes, warnings and losses.
+	// controllers that failed; notes, warnings and losses.
 	Essential Verbosity = iota
 	// Everything: every entry.
 	Everything
@@ -58,6 +58,9 @@ type Journal struct {
 	opts JournalOptions
 	// open has the causes of the syncs under way.
 	open map[uint64]state.Cause
+	// loops has the names of the controllers seen, as against other writers,
+	// which have no causes to tell.
+	loops map[string]bool
 }
 
 // NewJournal makes a Journal that has seen no entry.
@@ -71,7 +74,7 @@ func NewJournal(opts JournalOptions) *Journal {
 	if opts.NameWidth <= 0 {
 		opts.NameWidth = 20
 	}
-	return &Journal{opts: opts, open: map[uint64]state.Cause{}}
+	return &Journal{opts: opts, open: map[uint64]state.Cause{}, loops: map[string]bool{}}
 }
 
 // Write prints an entry to w if it is to be printed, in one call of w.Write.
@@ -114,6 +117,8 @@ func (j *Journal) follow(e state.Event) state.Cause {
 		if len(j.open) < maxOpen {
 			j.open[e.Sync] = e.Cause
 		}
+	case state.ControllerChanged:
+		j.loops[e.Controller] = true
 	case state.KeyFinished:
 		cause := j.open[e.Sync]
 		delete(j.open, e.Sync)
@@ -130,6 +135,8 @@ func (j *Journal) essential(e state.Event) bool {
 		return e.Failed || e.Error != "" || e.Writes > 0 || e.Duration >= j.opts.Slow
 	case state.InformerChanged:
 		return e.Status == state.InformerFailed || e.Status == state.InformerRelisted
+	case state.ControllerChanged:
+		return e.Status == state.ControllerFailed
 	case state.KeyReady, state.KeyTaken, state.KeyForgotten, state.ObjectChanged, state.LeaseChanged, state.Unknown:
 		return false
 	}
@@ -175,7 +182,7 @@ func (j *Journal) words(e state.Event, cause state.Cause) line {
 	case state.KeyFinished:
 		return finished(e, cause)
 	case state.WriteFinished:
-		return write(e)
+		return write(e, j.loops[e.Controller])
 	case state.KeyAdded:
 		if e.How == "AddRateLimited" && e.Retries > 0 {
 			return line{{fmt.Sprintf("retry %d, due in %s", e.Retries, state.Short(e.Delay)), yellow}}
@@ -232,10 +239,12 @@ func finished(e state.KeyFinished, cause state.Cause) line {
 	return l
 }
 
-func write(e state.WriteFinished) line {
+// write leaves out a sync as the cause: the line's subject is its key. Of a loop
+// it also says that nothing is known.
+func write(e state.WriteFinished, byLoop bool) line {
 	l := line{{state.DescribeWrite(e), verbStyle(e)}}
-	switch e.Cause.Kind {
-	case state.CauseTimer, state.CauseUser, state.CauseUnknown, state.CauseEvent:
+	switch kind := e.Cause.Kind; {
+	case kind == state.CauseTimer, kind == state.CauseUser, kind == state.CauseEvent, kind == state.CauseUnknown && byLoop:
 		l = append(l, span{" ← " + e.Cause.String(), dim})
 	}
 	return l

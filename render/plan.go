@@ -338,8 +338,8 @@ func facts(n state.PlanNode) string {
 	return strings.Join(parts, ", ")
 }
 
-// transition is "3/3 → 4/4 ready", "pending → bound", "ready": words that both
-// end in are said once.
+// transition is "3/3 → 4/4 ready", "allowed: 1 → 2", "pending → bound", "ready":
+// words that both begin or end in are said once.
 func transition(s state.PlanTransition) string {
 	if s.From == s.To || s.From == "" || s.To == "" {
 		return s.To
@@ -351,5 +351,9 @@ func transition(s state.PlanTransition) string {
 	for len(from) > 1 && len(to) > 1 && from[len(from)-1] == to[len(to)-1] {
 		from, to = from[:len(from)-1], to[:len(to)-1]
 	}
-	return strings.Join(from, " ") + " → " + s.To
+	for len(from) > 1 && len(to) > 1 && from[0] == to[0] {
+		from, to = from[1:], to[1:]
+	}
+	before, after, _ := strings.Cut(s.To, strings.Join(to, " "))
+	return before + strings.Join(from, " ") + " → " + strings.Join(to, " ") + after
 }

@@ -55,3 +55,32 @@ func TestWritePlan(t *testing.T) {
 		})
 	}
 }
+
+// Names, notes, values and warnings come from a cluster: none may reach the
+// terminal as it is.
+func TestWritePlanIsInert(t *testing.T) {
+	const evil = "a\x1b]0;x\x07b\u202ec\u009b31m\nd"
+	object := state.PlanObject{Kind: evil, Namespace: evil, Name: evil}
+	p := state.Plan{
+		KubernetesVersion: evil, HasChanges: true,
+		Summary:      state.PlanSummary{Controllers: []state.PlanTally{{Kind: evil, PlanCounts: state.PlanCounts{Created: 1}}}},
+		Roots:        []state.PlanNode{{PlanObject: object, Note: evil, Status: state.PlanTransition{From: evil, To: evil + evil}, Children: []state.PlanNode{{PlanObject: object}}}},
+		FieldDiffs:   []state.PlanFieldDiff{{PlanObject: object, Changes: []state.FieldChange{{Path: evil, Old: `"` + evil + `"`, New: `"a\u001b[31m\nb"`}, {Path: evil, Old: `"x\u001b[1m\ny"`, New: `"z\u202e\ny"`}}}},
+		Warnings:     []string{evil},
+		NotSimulated: []string{evil},
+		Timers:       []string{evil},
+		Unsettled:    []string{evil},
+	}
+	var out strings.Builder
+	if err := WritePlan(&out, p, PlanOptions{Defaults: true}); err != nil {
+		t.Fatal(err)
+	}
+	if i := strings.IndexFunc(out.String(), func(r rune) bool { return r != '\n' && !state.Printable(r) && r != '\ufffd' }); i >= 0 {
+		t.Errorf("%q got through", out.String()[max(0, i-10):i+5])
+	}
+	for line := range strings.Lines(out.String()) {
+		if strings.HasPrefix(line, "d") {
+			t.Errorf("a name began a line of its own: %q", line)
+		}
+	}
+}

@@ -79,16 +79,16 @@ func TestSanitiseHostile(t *testing.T) {
 
 func TestSanitise(t *testing.T) {
 	for in, want := range map[string]string{
-		"":                     "",
-		"shop/web-7c9":         "shop/web-7c9",
+		"":                      "",
+		"shop/web-7c9":          "shop/web-7c9",
 		"Zürich 拳闘 🚀 é e\u0301": "Zürich 拳闘 🚀 é e\u0301",
-		"a\x1b[31mb":           "a\ufffd[31mb",
-		"a\nb\tc":              "a b c",
-		"a\u00a0b":             "a b",
-		"\xff":                 "\ufffd",
-		"\ufffd":               "\ufffd",
-		"⚠\ufe0f":              "⚠",
-		"\u0301a":              "\ufffda",
+		"a\x1b[31mb":            "a\ufffd[31mb",
+		"a\nb\tc":               "a b c",
+		"a\u00a0b":              "a b",
+		"\xff":                  "\ufffd",
+		"\ufffd":                "\ufffd",
+		"⚠\ufe0f":               "⚠",
+		"\u0301a":               "\ufffda",
 	} {
 		if got := Sanitise(in); got != want {
 			t.Errorf("Sanitise(%q) = %q, want %q", in, got, want)

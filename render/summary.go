@@ -2,6 +2,7 @@ package render
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -12,54 +13,116 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
-// SummaryOptions shape a Summary.
+// SummaryOptions shape the text of a Summary.
 type SummaryOptions struct {
 	Width int
 	Color bool
-	// Now is the time to which due times relate; the snapshot's where it is
+	// Now is the time to which due times relate; the summary's own where it is
 	// zero.
 	Now time.Time
 	// MaxTimers bounds the list of due timers; 20 where it is zero.
 	MaxTimers int
 }
 
-// WriteSummary prints what a run closes with: a row per controller that did
-// anything, the retries and timers that are still due, and what is missing from
-// the picture, if anything is.
-func WriteSummary(w io.Writer, s *state.Snapshot, opts SummaryOptions) error {
+// Summary is what a run closes with, as data.
+type Summary struct {
+	// At is the time of the last entry summed up.
+	At time.Time `json:"at,omitzero"`
+	// Controllers are those that synced, wrote, retried or failed, by name.
+	Controllers []ControllerSummary `json:"controllers"`
+	// Idle counts the other loops that were started.
+	Idle int `json:"idle"`
+	// Timers are the keys with a delay pending, the first due first.
+	Timers []Timer `json:"timers"`
+	// Losses says, a sentence each, what is missing from the picture.
+	Losses []string `json:"losses"`
+}
+
+// ControllerSummary is one controller's row.
+type ControllerSummary struct {
+	Controller string            `json:"controller"`
+	Syncs      uint64            `json:"syncs"`
+	Errors     uint64            `json:"errors"`
+	Retries    uint64            `json:"retries"`
+	Writes     state.WriteCounts `json:"writes"`
+	// P50 and P99 are of the sync durations, within 1/16 of their value; zero
+	// where nothing was synced.
+	P50 time.Duration `json:"-"`
+	P99 time.Duration `json:"-"`
+	// LastError is of LastErrorKey, which is empty where it is the loop's own.
+	LastError    string `json:"lastError,omitempty"`
+	LastErrorKey string `json:"lastErrorKey,omitempty"`
+}
+
+// MarshalJSON writes durations as text, as recordings do.
+func (c ControllerSummary) MarshalJSON() ([]byte, error) {
+	type fields ControllerSummary
+	return json.Marshal(struct {
+		fields
+		P50 string `json:"p50"`
+		P99 string `json:"p99"`
+	}{fields(c), c.P50.String(), c.P99.String()})
+}
+
+// Summarise sums up a snapshot.
+func Summarise(s *state.Snapshot) Summary {
+	sum := Summary{At: s.At, Controllers: []ControllerSummary{}, Timers: DueTimers(s), Losses: Losses(s)}
+	for _, c := range s.Controllers.All() {
+		if c.Syncs+c.Writes.Total()+c.Retries == 0 && c.LastError == "" {
+			if c.Status != state.ControllerOff && c.Status != "" {
+				sum.Idle++
+			}
+			continue
+		}
+		sum.Controllers = append(sum.Controllers, ControllerSummary{
+			Controller: c.Name, Syncs: c.Syncs, Errors: c.Errors, Retries: c.Retries, Writes: c.Writes,
+			P50: c.P50(), P99: c.P99(), LastError: c.LastError, LastErrorKey: c.LastErrorKey,
+		})
+	}
+	return sum
+}
+
+// Write prints the summary, in one call of w.Write.
+func (s Summary) Write(w io.Writer, opts SummaryOptions) error {
 	if opts.MaxTimers <= 0 {
 		opts.MaxTimers = 20
 	}
 	if opts.Now.IsZero() {
 		opts.Now = s.At
 	}
-	table, idle := SummaryTable(s)
 	var out strings.Builder
-	out.WriteString(table.Text(TableOptions{Width: opts.Width, Color: opts.Color}))
-	if idle > 0 {
-		fmt.Fprintf(&out, "%s had nothing to do.\n", counted(idle, "other controller", "other controllers"))
+	switch {
+	case len(s.Controllers) > 0:
+		out.WriteString(s.table().Text(TableOptions{Width: opts.Width, Color: opts.Color}))
+		if s.Idle > 0 {
+			fmt.Fprintf(&out, "%s had nothing to do.\n", counted(s.Idle, "other controller", "other controllers"))
+		}
+	case s.Idle > 0:
+		fmt.Fprintf(&out, "%s had nothing to do.\n", counted(s.Idle, "controller", "controllers"))
+	default:
+		out.WriteString("No controller was started.\n")
 	}
-	due := DueTimers(s)
-	if len(due) > 0 {
-		fmt.Fprintf(&out, "\nStill due (%d):\n", len(due))
-		for _, t := range due[:min(len(due), opts.MaxTimers)] {
+	if len(s.Timers) > 0 {
+		fmt.Fprintf(&out, "\nStill due (%d):\n", len(s.Timers))
+		for _, t := range s.Timers[:min(len(s.Timers), opts.MaxTimers)] {
 			out.WriteString(line{{"  " + t.Describe(opts.Now), plain}}.draw(opts.Width, opts.Color) + "\n")
 		}
-		if more := len(due) - opts.MaxTimers; more > 0 {
+		if more := len(s.Timers) - opts.MaxTimers; more > 0 {
 			fmt.Fprintf(&out, "  and %d more\n", more)
 		}
 	}
-	for _, missing := range Losses(s) {
+	for i, missing := range s.Losses {
+		if i == 0 {
+			out.WriteString("\n")
+		}
 		out.WriteString(line{{missing, yellow}}.draw(opts.Width, opts.Color) + "\n")
 	}
 	_, err := io.WriteString(w, out.String())
 	return err
 }
 
-// SummaryTable has a row per controller that synced, wrote or failed, and
-// counts the loops that did neither.
-func SummaryTable(s *state.Snapshot) (t Table, idle int) {
-	t.Columns = []Column{
+func (s Summary) table() Table {
+	t := Table{Columns: []Column{
 		{Title: "CONTROLLER"},
 		{Title: "SYNCS", Right: true},
 		{Title: "ERRORS", Right: true},
@@ -68,23 +131,17 @@ func SummaryTable(s *state.Snapshot) (t Table, idle int) {
 		{Title: "P50", Right: true},
 		{Title: "P99", Right: true},
 		{Title: "LAST ERROR", Max: 80},
-	}
-	for _, c := range s.Controllers.All() {
-		if c.Syncs+c.Writes.Total()+c.Retries == 0 && c.LastError == "" {
-			if c.Status != state.ControllerOff && c.Status != "" {
-				idle++
-			}
-			continue
-		}
+	}}
+	for _, c := range s.Controllers {
 		p50, p99 := "-", "-"
 		if c.Syncs > 0 {
-			p50, p99 = roughly(c.P50()), roughly(c.P99())
+			p50, p99 = roughly(c.P50), roughly(c.P99)
 		}
 		t.Rows = append(t.Rows, []string{
-			c.Name, number(c.Syncs), number(c.Errors), number(c.Retries), writes(c.Writes), p50, p99, lastError(c),
+			c.Controller, number(c.Syncs), number(c.Errors), number(c.Retries), writes(c.Writes), p50, p99, lastError(c),
 		})
 	}
-	return t, idle
+	return t
 }
 
 // writes is the number of writes, with what was not carried out set apart.
@@ -105,7 +162,7 @@ func writes(w state.WriteCounts) string {
 	return text
 }
 
-func lastError(c *state.Controller) string {
+func lastError(c ControllerSummary) string {
 	if c.LastErrorKey == "" {
 		return c.LastError
 	}
@@ -156,7 +213,7 @@ func (t Timer) Describe(now time.Time) string {
 
 // DueTimers lists the keys with a delay pending, the first due first.
 func DueTimers(s *state.Snapshot) []Timer {
-	var due []Timer
+	due := []Timer{}
 	for _, k := range s.Keys.All() {
 		if !k.Due.IsZero() {
 			due = append(due, Timer{Controller: k.Controller, Queue: k.Queue, Key: k.Key, Due: k.Due, Retries: k.Retries})
@@ -170,20 +227,27 @@ func DueTimers(s *state.Snapshot) []Timer {
 // were dropped or lost, rows for which there was no room. History that made
 // room for newer is not a loss.
 func Losses(s *state.Snapshot) []string {
-	var out []string
+	out := []string{}
 	for where, n := range s.Dropped.All() {
-		out = append(out, fmt.Sprintf("The journal is incomplete: %d entries were dropped at %s.", n, where))
+		out = append(out, fmt.Sprintf("The journal is incomplete: %s dropped at %s.", were(n), where))
 	}
 	if s.Lost > 0 {
-		out = append(out, fmt.Sprintf("The journal is incomplete: %d entries are missing from its numbering.", s.Lost))
+		out = append(out, fmt.Sprintf("The journal is incomplete: %s not there, by its numbering.", were(s.Lost)))
 	}
 	for name, n := range s.Unknown.All() {
-		out = append(out, fmt.Sprintf("%d entries of type %s could not be read.", n, name))
+		out = append(out, fmt.Sprintf("The journal is not understood in full: %s of the unknown type %s.", were(n), name))
 	}
 	for _, b := range s.Bounds() {
 		if b.Dropped > 0 && !b.History {
-			out = append(out, fmt.Sprintf("The picture is incomplete: %d %s found no room (the bound is %d).", b.Dropped, b.Name, b.Limit))
+			out = append(out, fmt.Sprintf("The picture is incomplete: no room for %d %s, the bound is %d.", b.Dropped, b.Name, b.Limit))
 		}
 	}
 	return out
+}
+
+func were(n uint64) string {
+	if n == 1 {
+		return "1 entry was"
+	}
+	return number(n) + " entries were"
 }

@@ -29,6 +29,9 @@ const (
 	sandboxBurst = 2000
 )
 
+// sandboxClusterCIDR is what node-ipam hands out to the nodes.
+const sandboxClusterCIDR = "10.244.0.0/16"
+
 // sandboxFlags describe the embedded control plane and the simulated part of
 // the cluster.
 type sandboxFlags struct {
@@ -128,7 +131,8 @@ func (s *session) startSandbox(ctx context.Context, f sandboxFlags, o *controlle
 	o.DefaultThroughput(sandboxQPS, sandboxBurst)
 	component, err := o.Complete(controllers.Inputs{
 		SigningCertFile: inputs.CertFile, SigningKeyFile: inputs.KeyFile,
-		ServiceAccountKeyFile: inputs.ServiceAccountKeyFile, ServiceCIDR: inputs.ServiceCIDR,
+		ServiceAccountKeyFile: inputs.ServiceAccountKeyFile,
+		ClusterCIDR:           sandboxClusterCIDR, ServiceCIDR: inputs.ServiceCIDR,
 	})
 	if err != nil {
 		return err

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
@@ -182,7 +184,11 @@ func (o *diffOptions) simulate(ctx context.Context, s *session, in diffInput) (*
 		return nil, fmt.Errorf("apply the change:\n%w", err)
 	}
 	if input.Before != nil {
-		if input.Removed, err = cluster.Delete(ctx, plan.Removed(input.Before, input.After)); err != nil {
+		removed := plan.Removed(input.Before, input.After)
+		if slices.ContainsFunc(removed, isNamespace) {
+			s.settler.Horizon = max(s.settler.Horizon, namespaceGrace)
+		}
+		if input.Removed, err = cluster.Delete(ctx, removed); err != nil {
 			return nil, fmt.Errorf("delete what only the base has:\n%w", err)
 		}
 	}
@@ -194,6 +200,15 @@ func (o *diffOptions) simulate(ctx context.Context, s *session, in diffInput) (*
 	}
 	result := plan.Compare(input)
 	return &result, nil
+}
+
+// namespaceGrace is more than the time by which the namespace controller puts
+// off each key: namespaceDeletionGracePeriod, 5 s, in
+// k8s.io/kubernetes/pkg/controller/namespace/namespace_controller.go at v1.37.1.
+const namespaceGrace = 6 * time.Second
+
+func isNamespace(r plan.Result) bool {
+	return r.Mapping != nil && r.Mapping.GroupVersionKind.GroupKind() == schema.GroupKind{Kind: "Namespace"}
 }
 
 // settle waits for rest and says in words which keys wait out a back-off. Other

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -20,6 +21,7 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/settle"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/simulate"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/tap"
+	"github.com/kctl-ctrl/kctl-ctrl/render"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/connect"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/hub"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
@@ -164,7 +166,36 @@ func (s *session) startLoops(ctx context.Context, c controllers.Config) error {
 	}
 	s.manager.Store(manager)
 	s.onStop(manager.Stop)
-	return manager.Start(ctx)
+	if err := manager.Start(ctx); err != nil {
+		return err
+	}
+	s.note("controllers", "%s", describeLoops(manager.Statuses()))
+	return nil
+}
+
+// describeLoops says in a sentence which loops run and which do not, of those
+// that were asked for.
+func describeLoops(statuses []state.ControllerChanged) string {
+	var on, off []string
+	for _, status := range statuses {
+		name := render.ShortName(status.Controller)
+		switch {
+		case status.Status == state.ControllerFailed:
+			off = append(off, fmt.Sprintf("%s (failed: %s)", name, status.Reason))
+		case status.Status != state.ControllerOff:
+			on = append(on, name)
+		case status.Reason != controllers.NotSelected && status.Reason != controllers.OffByDefault:
+			off = append(off, fmt.Sprintf("%s (%s)", name, status.Reason))
+		}
+	}
+	text := fmt.Sprintf("%d loops run", len(on))
+	if len(on) <= 8 {
+		text += ": " + strings.Join(on, ", ")
+	}
+	if len(off) > 0 {
+		text += "; off: " + strings.Join(off, ", ")
+	}
+	return text
 }
 
 // note puts a sentence into the journal.

@@ -48,6 +48,7 @@ func certificatesRows() []row {
 		name:    names.CertificateSigningRequestSigningController,
 		aliases: []string{"csrsigning"},
 		does:    "signs approved CertificateSigningRequests with the cluster's CA",
+		parts:   []string{"kubelet-serving", "kubelet-client", "kube-apiserver-client", "legacy-unknown"},
 		queues:  []string{"kube-apiserver-client", "kubelet-client", "kubelet-serving", "legacy-unknown"},
 		reads:   []string{"certificates.k8s.io/v1/certificatesigningrequests"},
 		workers: workers(5),

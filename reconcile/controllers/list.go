@@ -56,7 +56,7 @@ func List() ([]Info, error) {
 
 func (r *row) info(f *facts) Info {
 	i := Info{
-		Name: r.name, Aliases: r.aliases, Does: r.does,
+		Name: r.name, Aliases: r.aliases, Does: r.does, Loops: r.parts,
 		Queues: r.queues, Workers: r.workerCount(f.component), NamespaceSafe: r.namespaceSafe,
 		Informers: []string{},
 	}

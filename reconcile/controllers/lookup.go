@@ -20,14 +20,15 @@ import (
 // that one of them has; nil if there is none or it does not hold the object. It
 // sends no request. The result is the caller's; managedFields are not in it.
 func (m *Manager) Lookup(ref state.Ref) map[string]any {
-	if m.world == nil {
+	w := m.world.Load()
+	if w == nil {
 		return nil
 	}
 	t, ok := m.cached(schema.GroupResource{Group: ref.Group, Resource: ref.Resource})
 	if !ok {
 		return nil
 	}
-	informer, err := m.world.informers.ForResource(t)
+	informer, err := w.informers.ForResource(t)
 	if err != nil {
 		return nil
 	}
@@ -68,11 +69,12 @@ func (m *Manager) cached(gr schema.GroupResource) (schema.GroupVersionResource, 
 // WaitForSync waits until the informers that the loops began with have listed
 // their types. The error names those that had not when ctx was done.
 func (m *Manager) WaitForSync(ctx context.Context) error {
-	if m.world == nil {
+	w := m.world.Load()
+	if w == nil {
 		return errors.New("wait for informers: the controllers have not been started")
 	}
 	var late []string
-	for t, synced := range m.world.informers.WaitForCacheSync(ctx.Done()) {
+	for t, synced := range w.informers.WaitForCacheSync(ctx.Done()) {
 		if !synced {
 			late = append(late, t.Elem().Name())
 		}

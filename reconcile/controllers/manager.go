@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -53,8 +54,8 @@ type Config struct {
 }
 
 // Manager runs controllers against one cluster, once: after Stop it is spent.
-// Statuses may be called at any time, the other methods when Start has returned;
-// then from any goroutine.
+// Statuses and Lookup may be called at any time, the other methods when Start
+// has returned; then from any goroutine.
 type Manager struct {
 	cfg      Config
 	taps     Taps
@@ -63,7 +64,7 @@ type Manager struct {
 
 	// cancel and world are set by Start.
 	cancel       context.CancelFunc
-	world        *world
+	world        atomic.Pointer[world]
 	informerName *cache.InformerName
 	shutdown     []func()
 	stopOnce     sync.Once
@@ -134,7 +135,7 @@ func (m *Manager) Start(ctx context.Context) error {
 	}
 	m.build(ctx)
 
-	w := m.world
+	w := m.world.Load()
 	w.informers.Start(ctx.Done())
 	w.objectOrMetadata.Start(ctx.Done())
 	close(w.informersStarted)
@@ -149,7 +150,7 @@ func (m *Manager) Start(ctx context.Context) error {
 func (m *Manager) build(ctx context.Context) {
 	f := &facts{
 		component: m.cfg.Component,
-		hasRootCA: len(m.world.rootCA) > 0,
+		hasRootCA: len(m.world.Load().rootCA) > 0,
 		selected:  func(name string) bool { return m.selected[name] },
 	}
 	var candidates []*row
@@ -178,13 +179,20 @@ func (m *Manager) build(ctx context.Context) {
 	}
 }
 
+// The reasons of controllers that are off because --controllers does not name
+// them, or does so only by "*".
+const (
+	NotSelected  = "not selected"
+	OffByDefault = "off by default"
+)
+
 // off returns why a row is not to be built, or "".
 func (m *Manager) off(r *row, f *facts) string {
 	switch {
 	case !m.selected[r.name] && r.disabledByDefault:
-		return "off by default"
+		return OffByDefault
 	case !m.selected[r.name]:
-		return "not selected"
+		return NotSelected
 	}
 	if reason := r.off(f); reason != "" {
 		return reason
@@ -192,7 +200,7 @@ func (m *Manager) off(r *row, f *facts) string {
 	if m.cfg.Namespace != "" && !r.namespaceSafe {
 		return fmt.Sprintf("it works on the whole cluster and would see namespace %s only", m.cfg.Namespace)
 	}
-	return m.world.served.missing(r.informers())
+	return m.world.Load().served.missing(r.informers())
 }
 
 // permitted switches off the rows whose types the user may not read. If the
@@ -204,7 +212,7 @@ func (m *Manager) permitted(ctx context.Context, rows []*row) []*row {
 	}
 	slices.SortFunc(types, func(a, b schema.GroupVersionResource) int { return strings.Compare(a.String(), b.String()) })
 	a := access{}
-	if client, err := m.world.clients.Client("access-review"); err != nil {
+	if client, err := m.world.Load().clients.Client("access-review"); err != nil {
 		a.err = err
 	} else {
 		a = checkAccess(ctx, client, m.cfg.Namespace, slices.Compact(types))
@@ -224,7 +232,7 @@ func (m *Manager) permitted(ctx context.Context, rows []*row) []*row {
 // buildRow builds a row on a goroutine marked as the controller's, so that what
 // its constructor starts is marked too.
 func (m *Manager) buildRow(ctx context.Context, r *row) (loops []loop, err error) {
-	s, err := m.world.scope(r)
+	s, err := m.world.Load().scope(r)
 	if err != nil {
 		return nil, err
 	}
@@ -339,10 +347,10 @@ func (m *Manager) running() []string {
 
 // Informers returns the shared informer factory; nil before Start.
 func (m *Manager) Informers() informers.SharedInformerFactory {
-	if m.world == nil {
-		return nil
+	if w := m.world.Load(); w != nil {
+		return w.informers
 	}
-	return m.world.informers
+	return nil
 }
 
 func named(ctx context.Context, name string) context.Context {

@@ -198,9 +198,12 @@ func runAll(t *testing.T, gates featuregatetesting.FeatureOverrides, wantOff map
 				t.Errorf("%s does not read %s", r.name, name)
 			}
 		}
+		if diff := cmp.Diff(r.loopNames(), loopNames(m, r.name)); diff != "" {
+			t.Errorf("%s: loops in the table and built ones:\n%s", r.name, diff)
+		}
 		var notItsOwn []any
 		if r.name != "garbage-collector-controller" {
-			notItsOwn = append(notItsOwn, m.world.graph)
+			notItsOwn = append(notItsOwn, m.world.Load().graph)
 		}
 		within(t, fmt.Sprintf("%s has as many queues as the table lists: %v", r.name, r.queues), func() bool {
 			return countQueues(taps.attached[r.name], notItsOwn...) == len(r.queues)
@@ -248,6 +251,24 @@ func (l *life) of(controller string) (statuses []state.ControllerStatus) {
 		}
 	}
 	return statuses
+}
+
+func (r *row) loopNames() []string {
+	if r.parts == nil {
+		return []string{r.name}
+	}
+	return r.parts
+}
+
+func loopNames(m *Manager, name string) (names []string) {
+	m.eachBuilt(func(r *row, loops []loop) {
+		for _, l := range loops {
+			if r.name == name {
+				names = append(names, l.name)
+			}
+		}
+	})
+	return names
 }
 
 func typeNames(types []schema.GroupVersionResource) []string {

@@ -3,10 +3,12 @@ package controllers
 import (
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/spf13/pflag"
 
-	"k8s.io/apimachinery/pkg/util/version"
+	cliflag "k8s.io/component-base/cli/flag"
 	basecompatibility "k8s.io/component-base/compatibility"
 	"k8s.io/kubernetes/cmd/kube-controller-manager/app/config"
 	"k8s.io/kubernetes/cmd/kube-controller-manager/app/options"
@@ -18,10 +20,6 @@ import (
 type Options struct {
 	upstream *options.KubeControllerManagerOptions
 	flags    *pflag.FlagSet
-
-	// KubernetesVersion, "1.35", makes the feature gates of this process those
-	// of an earlier release. Empty is the release the loops come from.
-	KubernetesVersion string
 }
 
 // Inputs are what the loops need of a cluster beside its API. Each is used where
@@ -150,7 +148,8 @@ func (o *Options) SelectByDefault(list ...string) {
 }
 
 // Complete sets the feature gates of this process from the flags, checks all
-// flags by upstream's rules and returns the configuration of the loops. A name
+// flags by upstream's rules and returns the configuration of the loops. The
+// release that the process emulates stays what it is. A name
 // in --controllers that is no controller's gives an *UnknownError. Call it once;
 // after an error about feature gates those of the process are in doubt.
 func (o *Options) Complete(in Inputs) (*kubectrlmgrconfig.KubeControllerManagerConfiguration, error) {
@@ -159,8 +158,8 @@ func (o *Options) Complete(in Inputs) (*kubectrlmgrconfig.KubeControllerManagerC
 		return nil, fmt.Errorf("--controllers: %w", err)
 	}
 	o.apply(in)
-	if err := o.setGates(); err != nil {
-		return nil, err
+	if err := o.upstream.ComponentGlobalsRegistry.Set(); err != nil {
+		return nil, fmt.Errorf("set feature gates: %w", err)
 	}
 	known, off, aliases := nameLists()
 	if err := o.upstream.Validate(known, off, aliases); err != nil {
@@ -173,24 +172,31 @@ func (o *Options) Complete(in Inputs) (*kubectrlmgrconfig.KubeControllerManagerC
 	return &c.ComponentConfig, nil
 }
 
-// setGates applies --feature-gates and KubernetesVersion.
-func (o *Options) setGates() error {
-	registry := o.upstream.ComponentGlobalsRegistry
-	if o.KubernetesVersion != "" {
-		v, err := version.ParseMajorMinor(o.KubernetesVersion)
-		if err != nil {
-			return fmt.Errorf("parse Kubernetes version %q: %w", o.KubernetesVersion, err)
-		}
-		effective, ok := registry.EffectiveVersionFor(basecompatibility.DefaultKubeComponent).(basecompatibility.MutableEffectiveVersion)
-		if !ok {
-			return fmt.Errorf("set Kubernetes version %s: the component registry has no version to change", v)
-		}
-		effective.SetEmulationVersion(v)
+// FeatureGates returns what --feature-gates says, for an API server that is to
+// have the same gates.
+func (o *Options) FeatureGates() (map[string]bool, error) {
+	gates := map[string]bool{}
+	if o.flags == nil {
+		return gates, nil
 	}
-	if err := registry.Set(); err != nil {
-		return fmt.Errorf("set feature gates: %w", err)
+	flag, ok := o.flags.Lookup("feature-gates").Value.(*cliflag.ColonSeparatedMultimapStringString)
+	if !ok || flag.Multimap == nil {
+		return gates, nil
 	}
-	return nil
+	for component, settings := range *flag.Multimap {
+		if component != "" && component != basecompatibility.DefaultKubeComponent {
+			return nil, fmt.Errorf("--feature-gates: unknown component %q", component)
+		}
+		for _, setting := range settings {
+			name, value, _ := strings.Cut(setting, "=")
+			on, err := strconv.ParseBool(value)
+			if err != nil {
+				return nil, fmt.Errorf("--feature-gates: %q: want NAME=true or NAME=false", setting)
+			}
+			gates[strings.TrimSpace(name)] = on
+		}
+	}
+	return gates, nil
 }
 
 // apply fills what no flag has set.

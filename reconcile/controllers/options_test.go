@@ -3,6 +3,7 @@ package controllers
 import (
 	"errors"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -10,7 +11,10 @@ import (
 	"github.com/spf13/pflag"
 
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	cliflag "k8s.io/component-base/cli/flag"
 	"k8s.io/kubernetes/pkg/features"
+
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/sandbox/emulation"
 )
 
 // Each of upstream's flags is offered, or withheld for a reason that is written
@@ -143,29 +147,52 @@ func TestCompleteRefuses(t *testing.T) {
 	}
 }
 
-// An emulated release has that release's gates.
-func TestKubernetesVersion(t *testing.T) {
+// The release that the process emulates survives the flags, and decides which
+// gates are on.
+func TestEmulatedRelease(t *testing.T) {
 	if !utilfeature.DefaultFeatureGate.Enabled(features.DeploymentReplicaSetTerminatingReplicas) {
 		t.Fatal("the gate that this test looks at is off")
 	}
-	emulate := func(v string) {
-		o, err := NewOptions()
-		if err != nil {
-			t.Fatal(err)
-		}
-		o.KubernetesVersion = v
-		if _, err := o.Complete(Inputs{}); err != nil {
-			t.Fatal(err)
-		}
+	if err := emulation.Apply("1.34", nil); err != nil {
+		t.Fatal(err)
 	}
-	t.Cleanup(func() { emulate("1.37") })
-	emulate("1.34")
+	t.Cleanup(func() {
+		if err := emulation.Apply("", nil); err != nil {
+			t.Error(err)
+		}
+	})
+	complete(t, Inputs{})
 	if utilfeature.DefaultFeatureGate.Enabled(features.DeploymentReplicaSetTerminatingReplicas) {
 		t.Error("1.34 has a gate of 1.35")
 	}
-	o, _ := NewOptions()
-	o.KubernetesVersion = "latest"
-	if _, err := o.Complete(Inputs{}); err == nil {
-		t.Error("version latest is accepted")
+}
+
+func TestFeatureGates(t *testing.T) {
+	tests := []struct {
+		flag string
+		want map[string]bool // nil is an error
+	}{
+		{"", map[string]bool{}},
+		{"GenericWorkload=true,kube:WorkloadWithJob=false", map[string]bool{"GenericWorkload": true, "WorkloadWithJob": false}},
+		{"GenericWorkload=true,WorkloadWithJob=false", map[string]bool{"GenericWorkload": true, "WorkloadWithJob": false}},
+		{"kube:GenericWorkload=true", map[string]bool{"GenericWorkload": true}},
+		{"wardle:GenericWorkload=true", nil},
+		{"GenericWorkload=perhaps", nil},
+	}
+	for _, tt := range tests {
+		// The value behind upstream's flag is one per process.
+		gates := map[string][]string{}
+		fs := pflag.NewFlagSet("test", pflag.ContinueOnError)
+		fs.Var(cliflag.NewColonSeparatedMultimapStringStringAllowDefaultEmptyKey(&gates), "feature-gates", "")
+		if err := fs.Parse([]string{"--feature-gates=" + tt.flag}); err != nil {
+			if tt.want != nil {
+				t.Errorf("%q: %v", tt.flag, err)
+			}
+			continue
+		}
+		got, err := (&Options{flags: fs}).FeatureGates()
+		if (err != nil) != (tt.want == nil) || !maps.Equal(got, tt.want) {
+			t.Errorf("%q: %v, %v", tt.flag, got, err)
+		}
 	}
 }

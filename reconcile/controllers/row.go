@@ -27,6 +27,8 @@ type row struct {
 	disabledByDefault bool
 	// gates must all be on; the same list as upstream's descriptor.
 	gates []featuregate.Feature
+	// parts are the names of its loops, where it has several.
+	parts []string
 	// namespaceSafe: the loop stays correct when its informers see one
 	// namespace only. A cluster-wide loop that sees a part takes the rest for
 	// deleted.

@@ -35,6 +35,7 @@ func storageVersionRows() []row {
 		name:    names.StorageVersionMigratorController,
 		aliases: []string{"svm"},
 		does:    "rewrites stored objects in their current storage version",
+		parts:   []string{"migration", "resource-version", "custom-resource"},
 		queues:  []string{"custom-resource", "migration", "resource-version"},
 		reads:   []string{"storagemigration.k8s.io/v1/storageversionmigrations"},
 		workers: workers(1),

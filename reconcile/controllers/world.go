@@ -77,7 +77,7 @@ func (m *Manager) enter(ctx context.Context) error {
 			return false, nil
 		})
 	})
-	m.world = &world{
+	m.world.Store(&world{
 		component:        m.cfg.Component,
 		clients:          builder,
 		taps:             m.taps,
@@ -89,7 +89,7 @@ func (m *Manager) enter(ctx context.Context) error {
 		restMapper:       mapper,
 		informersStarted: make(chan struct{}),
 		resyncPeriod:     resync,
-	}
+	})
 	return nil
 }
 

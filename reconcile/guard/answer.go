@@ -314,8 +314,9 @@ func checkPreconditions(r Request, base object, live bool, uid, resourceVersion 
 	h := headOf(base)
 	switch {
 	case uid != "" && h.uid != "" && uid != h.uid:
-		return apierrors.NewConflict(groupResource(r), r.Object.Name,
-			fmt.Errorf("Precondition failed: UID in precondition: %s, UID in object meta: %s", uid, h.uid)) //nolint:staticcheck // the API's own words
+		//lint:ignore ST1005 these are the API server's own words
+		mismatch := fmt.Errorf("Precondition failed: UID in precondition: %s, UID in object meta: %s", uid, h.uid)
+		return apierrors.NewConflict(groupResource(r), r.Object.Name, mismatch)
 	case live && resourceVersion != "" && h.resourceVersion != "" && resourceVersion != h.resourceVersion:
 		return apierrors.NewConflict(groupResource(r), r.Object.Name,
 			errors.New("the object has been modified; please apply your changes to the latest version and try again"))

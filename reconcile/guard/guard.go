@@ -45,7 +45,7 @@ type Options struct {
 	// In dry-run=client its objects are what updates, patches and deletes start
 	// from; in all modes they are the old side of Diff. It must not block.
 	Lookup func(state.Ref) (map[string]any, bool)
-	// Diff lists the fields that differ; state.Diff does. It has to redact: it
+	// Diff lists the fields that differ, as state.Diff does. It has to redact: it
 	// is handed Secrets as they are, with the Ref that tells. Without it no
 	// object is decoded for the record.
 	Diff func(ref state.Ref, old, new map[string]any) []state.FieldChange

@@ -88,7 +88,10 @@ func TestModes(t *testing.T) {
 
 // dryRunOf is what a request says in its query and in its body, read with
 // upstream's decoders.
-func dryRunOf(t testing.TB, a arrival) (query, body []string) {
+func dryRunOf(t interface {
+	Helper()
+	Fatalf(string, ...any)
+}, a arrival) (query, body []string) {
 	t.Helper()
 	query = a.Query["dryRun"]
 	if len(a.Body) == 0 {

@@ -121,11 +121,11 @@ func (t *transport) send(w *write, req, out *http.Request) (*http.Response, erro
 	closer := resp.Body
 	if err != nil {
 		// The client gets what there was, then the same error.
-		resp.Body = body2{io.MultiReader(bytes.NewReader(body), failing{err}), closer}
+		resp.Body = splitBody{io.MultiReader(bytes.NewReader(body), failing{err}), closer}
 		w.failed(err)
 		return resp, nil
 	}
-	resp.Body = body2{bytes.NewReader(body), closer}
+	resp.Body = splitBody{bytes.NewReader(body), closer}
 	media := mediaType(resp.Header)
 	if resp.Header.Get("Content-Encoding") != "" {
 		media = "?"
@@ -134,8 +134,8 @@ func (t *transport) send(w *write, req, out *http.Request) (*http.Response, erro
 	return resp, nil
 }
 
-// body2 reads from one place and closes another.
-type body2 struct {
+// splitBody reads from one place and closes another.
+type splitBody struct {
 	io.Reader
 	io.Closer
 }

@@ -312,7 +312,7 @@ func (a *applying) send(ctx context.Context, r request) (*Result, error) {
 	switch {
 	case r.implied:
 		result.Action, result.Manifest = Implied, nil
-		result.Note = "not in the manifests; objects are in it"
+		result.Note = "implied by the objects in it"
 	case result.Before == nil:
 		result.Action = Created
 	case sameSpec(result.Before, result.After):

@@ -142,12 +142,18 @@ func (w *world) groups(owners []*item) [][]*item {
 	return groups
 }
 
-// compareForReading orders objects by namespace, and workloads before what they
-// use: the reverse of the order of creation.
+// compareForReading orders objects by namespace, workloads first, and then what
+// uses and what serves them: the reverse of the order of creation.
 func compareForReading(a, b identity) int {
-	return cmp.Or(strings.Compare(a.namespace, b.namespace),
-		cmp.Compare(phaseOf(b.group, b.kind, true), phaseOf(a.group, a.kind, true)),
-		compareIdentity(a, b))
+	return cmp.Or(strings.Compare(a.namespace, b.namespace), cmp.Compare(readingRank(a), readingRank(b)), compareIdentity(a, b))
+}
+
+func readingRank(i identity) int {
+	phase := phaseOf(i.group, i.kind, true)
+	if phase == phaseWorkloads || phase == phasePods {
+		return -len(phases)
+	}
+	return -phase
 }
 
 // node describes the members of one group and all below them. It reports false
@@ -177,7 +183,7 @@ func (w *world) node(members []*item) (state.PlanNode, bool) {
 			n.By = state.PlanByUser
 		}
 	}
-	n.Note = joinNotes(n.Note, first.note, endpointsNote(members))
+	n.Note = joinNotes(n.Note, first.note, first.deletionNote(), endpointsNote(members), w.claimsNote(members))
 	n.Scale = scaleOf(first)
 	n.Status = state.PlanTransition{From: statusOf(members, true), To: statusOf(members, false)}
 	changed := n.Action != state.PlanUnchanged
@@ -193,12 +199,16 @@ func (w *world) node(members []*item) (state.PlanNode, bool) {
 
 // rank puts what comes before what goes, among dependents of one kind.
 func rank(n state.PlanNode) int {
-	group, _, _ := strings.Cut(n.APIVersion, "/")
-	if group == n.APIVersion {
+	order := []state.PlanAction{state.PlanCreated, state.PlanReplaced, state.PlanChanged, state.PlanUnchanged, state.PlanDeleted}
+	return readingRank(identityOfPlan(n.PlanObject))*len(order) + slices.Index(order, n.Action)
+}
+
+func identityOfPlan(o state.PlanObject) identity {
+	group, _, ok := strings.Cut(o.APIVersion, "/")
+	if !ok {
 		group = ""
 	}
-	order := []state.PlanAction{state.PlanCreated, state.PlanReplaced, state.PlanChanged, state.PlanUnchanged, state.PlanDeleted}
-	return -phaseOf(group, n.Kind, true)*len(order) + slices.Index(order, n.Action)
+	return identity{group, o.Kind, o.Namespace, o.Name}
 }
 
 // overall is the action of a group: that of its members, leaving those aside

@@ -82,7 +82,7 @@ func results(manifests, before, end, after []Object) []Result {
 	for _, o := range end {
 		named := func(m Object) bool { return m.GetNamespace() == o.GetName() }
 		if o.GetKind() == "Namespace" && find(before, identityOf(o.Object)) == nil && find(manifests, identityOf(o.Object)) == nil && slices.ContainsFunc(manifests, named) {
-			out = append(out, Result{Action: Implied, After: o.Object, Mapping: &meta.RESTMapping{GroupVersionKind: namespaceKind}, Note: "not in the manifests; objects are in it"})
+			out = append(out, Result{Action: Implied, After: o.Object, Mapping: &meta.RESTMapping{GroupVersionKind: namespaceKind}, Note: "implied by the objects in it"})
 		}
 	}
 	for _, m := range manifests {

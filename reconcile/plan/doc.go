@@ -50,5 +50,6 @@
 // equal pods was chosen and which node got it is left to chance upstream
 // (kube-scheduler breaks ties at random) and is not part of a plan. Dependents
 // with generated names (metadata.generateName, PersistentVolumes named by UID)
-// are counted under their owner.
+// are counted under their owner. One thing is left to chance even at rest: of
+// two workloads that a quota has no room for together, which gets it.
 package plan

@@ -85,7 +85,7 @@ func withoutStatus(content map[string]any) map[string]any {
 // that the old or the new manifest sets, the others are defaults.
 func (i *item) attribute(changes []state.FieldChange) (user, server []state.FieldChange) {
 	set := map[string]bool{}
-	for _, manifest := range []map[string]any{i.manifest, i.oldManifest} {
+	for _, manifest := range []map[string]any{i.withRules(i.manifest), i.withRules(i.oldManifest)} {
 		for _, leaf := range state.Diff(i.ref(), nil, manifest, state.DiffOptions{MaxChanges: 1 << 20}) {
 			path := plainPath(leaf.Path)
 			// A Secret's stringData is written to its data.
@@ -157,14 +157,7 @@ func merged(diffs []state.PlanFieldDiff) []state.PlanFieldDiff {
 }
 
 func compareDiffs(a, b state.PlanFieldDiff) int {
-	id := func(d state.PlanFieldDiff) identity {
-		group, _, ok := strings.Cut(d.APIVersion, "/")
-		if !ok {
-			group = ""
-		}
-		return identity{group, d.Kind, d.Namespace, d.Name}
-	}
-	if c := compareForReading(id(a), id(b)); c != 0 {
+	if c := compareForReading(identityOfPlan(a.PlanObject), identityOfPlan(b.PlanObject)); c != 0 {
 		return c
 	}
 	order := []state.PlanBy{state.PlanByUser, state.PlanByServer, state.PlanByControllers}

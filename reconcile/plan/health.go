@@ -26,12 +26,7 @@ var inWords = map[string]func(content map[string]any) string{
 	"CronJob.batch":         func(map[string]any) string { return "" },
 	"PersistentVolumeClaim": phase,
 	"PersistentVolume":      phase,
-	"Namespace": func(c map[string]any) string {
-		if p := phase(c); p != "active" {
-			return p
-		}
-		return ""
-	},
+	"Namespace":             func(map[string]any) string { return "" },
 	"EndpointSlice.discovery.k8s.io": func(c map[string]any) string {
 		n := 0
 		for _, e := range endpointsOf(c) {
@@ -42,7 +37,7 @@ var inWords = map[string]func(content map[string]any) string{
 		return plural(n, "ready endpoint")
 	},
 	"PodDisruptionBudget.policy": func(c map[string]any) string {
-		return plural(number(c, "status", "disruptionsAllowed"), "disruption") + " allowed"
+		return fmt.Sprintf("disruptions allowed: %d", number(c, "status", "disruptionsAllowed"))
 	},
 	"CustomResourceDefinition.apiextensions.k8s.io": func(c map[string]any) string {
 		if conditionsOf(c)["Established"].status == "True" {
@@ -93,8 +88,6 @@ func podStatus(c map[string]any) string {
 	conditions := conditionsOf(c)
 	p := phase(c)
 	switch {
-	case (&unstructured.Unstructured{Object: c}).GetDeletionTimestamp() != nil:
-		return "terminating"
 	case p == "running" && conditions["Ready"].status == "True":
 		return "ready"
 	case p == "running":
@@ -141,6 +134,10 @@ func endpointsNote(members []*item) string {
 		return ""
 	}
 	before, after := map[string]bool{}, map[string]bool{}
+	there := func(m *item) bool { return m.start != nil && m.end != nil }
+	if !slices.ContainsFunc(members, there) {
+		return "" // all came or all went
+	}
 	for _, m := range members {
 		maps.Copy(before, endpointsOf(m.start))
 		maps.Copy(after, endpointsOf(m.end))
@@ -176,12 +173,17 @@ func statusOf(members []*item, atStart bool) string {
 		if atStart {
 			content = m.start
 		}
-		tell := inWords[m.typeName()]
-		if content == nil || tell == nil {
+		if content == nil {
 			continue
 		}
 		total++
-		if text := tell(content); text != "" {
+		text := ""
+		if tell := inWords[m.typeName()]; terminating(content) {
+			text = "terminating"
+		} else if tell != nil {
+			text = tell(content)
+		}
+		if text != "" {
 			words[text]++
 			first = text
 		}
@@ -194,6 +196,29 @@ func statusOf(members []*item, atStart bool) string {
 		parts = append(parts, fmt.Sprintf("%d %s", words[text], text))
 	}
 	return strings.Join(parts, ", ")
+}
+
+// claimsNote says that the claims of deleted StatefulSets stay, with their data,
+// unless their namespace goes.
+func (w *world) claimsNote(members []*item) string {
+	kept := 0
+	for _, m := range members {
+		if m.typeName() != "StatefulSet.apps" || m.end != nil || w.emptied[m.namespace] {
+			continue
+		}
+		for _, child := range m.children {
+			if child.typeName() == "PersistentVolumeClaim" && child.end != nil && !terminating(child.end) {
+				kept++
+			}
+		}
+	}
+	switch kept {
+	case 0:
+		return ""
+	case 1:
+		return "its claim stays"
+	}
+	return fmt.Sprintf("its %d claims stay", kept)
 }
 
 // scaled are the types with spec.replicas.

@@ -167,6 +167,7 @@ func (w *world) normal(i *item, content map[string]any) map[string]any {
 			unstructured.RemoveNestedField(n, path...)
 		}
 	}
+	n = i.withRules(n)
 	switch i.typeName() {
 	case "Service":
 		i.dropNodePorts(n)

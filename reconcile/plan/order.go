@@ -11,8 +11,9 @@ var phases = [][]string{
 	{"ResourceQuota", "LimitRange", "NetworkPolicy.networking.k8s.io"},
 	{"ServiceAccount", "Secret", "ConfigMap", "PersistentVolumeClaim", "Role.rbac.authorization.k8s.io"},
 	{"RoleBinding.rbac.authorization.k8s.io", "Service", "PodDisruptionBudget.policy"},
-	nil, // others: custom resources, Ingresses
-	{"DaemonSet.apps", "Pod", "ReplicationController", "ReplicaSet.apps", "Deployment.apps", "StatefulSet.apps", "Job.batch"},
+	nil,     // others: custom resources, Ingresses
+	{"Pod"}, // before the pods of controllers may use up a quota
+	{"DaemonSet.apps", "ReplicationController", "ReplicaSet.apps", "Deployment.apps", "StatefulSet.apps", "Job.batch"},
 	{"CronJob.batch", "HorizontalPodAutoscaler.autoscaling"},
 	{"MutatingWebhookConfiguration.admissionregistration.k8s.io", "ValidatingWebhookConfiguration.admissionregistration.k8s.io",
 		"APIService.apiregistration.k8s.io"},
@@ -25,7 +26,8 @@ const (
 	phaseClusterScoped = 2
 	phaseQuotas        = 3
 	phaseOthers        = 6
-	phaseWorkloads     = 7
+	phasePods          = 7
+	phaseWorkloads     = 8
 )
 
 var phaseOfType = func() map[string]int {

@@ -31,7 +31,7 @@ func (w *world) warnings(in Input) []string {
 	}
 	for _, i := range w.items {
 		if i.result == nil && i.oldManifest != nil && i.kind == "Namespace" && i.end != nil {
-			texts = append(texts, fmt.Sprintf("Namespace %s is no longer in the manifests, but objects of theirs are in it: it stays", i.name))
+			texts = append(texts, fmt.Sprintf("Namespace %s is no longer in the manifests, but objects in it are: it stays", i.name))
 		}
 	}
 	return sorted(texts)
@@ -125,6 +125,10 @@ func (w *world) timers() []string {
 		object := strings.TrimPrefix(i.namespace+"/"+i.pattern, "/")
 		conditions := conditionsOf(i.end)
 		switch i.typeName() {
+		case "Namespace":
+			if terminating(i.end) {
+				texts = append(texts, fmt.Sprintf("Namespace %s is emptied, and then goes", i.name))
+			}
 		case "Deployment.apps":
 			c := conditions["Progressing"]
 			if c.status == "True" && c.reason != "NewReplicaSetAvailable" {

@@ -129,7 +129,7 @@ func (a *applying) waitBefore(ctx context.Context, phase int, requests []request
 			}
 		}
 	}
-	if phase >= phaseWorkloads && !a.options.NoServiceAccountWait {
+	if phase >= phasePods && !a.options.NoServiceAccountWait {
 		namespaces := map[string]bool{}
 		for _, r := range requests {
 			gvk := r.GroupVersionKind()

@@ -16,6 +16,8 @@ type world struct {
 	items []*item
 	roots []*item
 	scrub *scrubber
+	// emptied are the namespaces that are being deleted at the end.
+	emptied map[string]bool
 }
 
 func newWorld(in Input) *world {
@@ -44,9 +46,25 @@ func newWorld(in Input) *world {
 			at(identityOf(applied.Results[n].object())).take(&applied.Results[n], applied == in.Before)
 		}
 	}
-	w := &world{}
+	if in.Before != nil {
+		for _, r := range in.Before.Results {
+			// What was never sent cannot be deleted: it is gone with its manifest.
+			if i := at(identityOf(r.object())); r.Action == Skipped && i.result == nil {
+				i.result = &Result{Action: Deleted, Manifest: r.Manifest, Source: r.Source, Mapping: r.Mapping}
+			}
+		}
+	}
+	if in.After != nil {
+		for _, r := range in.After.Fired {
+			at(identityOf(r.object())).note = r.Note
+		}
+	}
+	w := &world{emptied: map[string]bool{}}
 	w.keep(known, in)
 	for _, i := range w.items {
+		if i.typeName() == "Namespace" && terminating(i.end) {
+			w.emptied[i.name] = true
+		}
 		i.start, i.end = restored(i.start, i.oldManifest), restored(i.end, i.manifest)
 	}
 	w.scrub = newScrubber(w.items)
@@ -72,9 +90,6 @@ func (i *item) take(r *Result, base bool) {
 	}
 	i.result = r
 	if r.Action == Deleted {
-		if i.end != nil {
-			i.note = "still there: its deletion waits for " + finalizers(i.end)
-		}
 		return
 	}
 	i.manifest = r.Manifest
@@ -88,12 +103,24 @@ func (i *item) take(r *Result, base bool) {
 	}
 }
 
-func finalizers(content map[string]any) string {
-	u := unstructured.Unstructured{Object: content}
-	if names := u.GetFinalizers(); len(names) > 0 {
-		return "the finalizers " + strings.Join(names, ", ")
+// terminating reports whether an object is being deleted.
+func terminating(content map[string]any) bool {
+	return content != nil && (&unstructured.Unstructured{Object: content}).GetDeletionTimestamp() != nil
+}
+
+// deletionNote says what a deletion that did not finish waits for.
+func (i *item) deletionNote() string {
+	if !terminating(i.end) || terminating(i.start) {
+		return ""
 	}
-	return "its dependents"
+	u := unstructured.Unstructured{Object: i.end}
+	if names := u.GetFinalizers(); len(names) > 0 {
+		return "its deletion waits for the finalizers " + strings.Join(names, ", ")
+	}
+	if i.typeName() == "Namespace" {
+		return "the namespace controller empties it first"
+	}
+	return "its deletion is not finished"
 }
 
 // keep chooses the objects that belong to the plan.

@@ -95,7 +95,11 @@ func Start(ctx context.Context, options Options) (*Cluster, error) {
 			return err
 		})
 	}
-	if err := starting.Wait(); err != nil {
+	err = starting.Wait()
+	if err == nil && c.scheduler != nil {
+		err = c.scheduler.WaitForNodes(ctx, c.nodes.Created())
+	}
+	if err != nil {
 		c.cancel()
 		c.Wait()
 		return nil, err
@@ -170,10 +174,10 @@ func (c *Cluster) Unschedulable() []scheduler.Unschedulable {
 
 // Seen reports whether the simulation has taken in an event of the object's type
 // at or after resourceVersion, and counts what follows from it in Busy. It is
-// true for types that no part follows. For pods it speaks for the nodes; what
-// they know and the scheduler does not is in Busy.
+// true for types that no part follows.
 func (c *Cluster) Seen(object state.Ref, resourceVersion string) bool {
 	return c.nodes.Seen(object, resourceVersion) &&
+		(c.scheduler == nil || c.scheduler.Seen(object, resourceVersion)) &&
 		(c.storage == nil || c.storage.Seen(object, resourceVersion))
 }
 

@@ -9,18 +9,14 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/kubernetes/pkg/controller/volume/persistentvolume"
 
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/simulate"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/simulate/nodes"
-	"github.com/kctl-ctrl/kctl-ctrl/reconcile/simulate/storage"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -336,95 +332,21 @@ func TestUnschedulablePodIsIdleAndReported(t *testing.T) {
 	})
 }
 
-func TestClaimsAreBound(t *testing.T) {
-	w := start(t, simulate.Options{Nodes: 1, Scheduler: true, Storage: true})
-	bindVolumes(t, w.client)
-	claims := w.client.CoreV1().PersistentVolumeClaims(w.namespace)
-	claim := &corev1.PersistentVolumeClaim{
-		ObjectMeta: metav1.ObjectMeta{Name: "data"},
-		Spec: corev1.PersistentVolumeClaimSpec{
-			AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
-			Resources:   corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}},
-		},
-	}
-	// As a StatefulSet does: the claim, and at once the pod. The class need not be
-	// named, it is the default.
-	if _, err := claims.Create(t.Context(), claim, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	w.create(newPod("db", func(pod *corev1.Pod) {
-		pod.Spec.Volumes = []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{
-			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "data"},
-		}}}
-		pod.Spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "data", MountPath: "/data"}}
-	}))
-	eventually(t, "pod with a claim", func() string {
-		if pod := w.pod("db"); !isReady(pod) {
-			return fmt.Sprintf("phase %s; busy: %v", pod.Status.Phase, w.cluster.Busy())
-		}
-		return ""
-	})
-	bound, err := claims.Get(t.Context(), "data", metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	volume, err := w.client.CoreV1().PersistentVolumes().Get(t.Context(), bound.Spec.VolumeName, metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if volume.Spec.CSI == nil || volume.Spec.CSI.Driver != storage.Driver || volume.Spec.HostPath != nil {
-		t.Errorf("volume source %+v", volume.Spec.PersistentVolumeSource)
-	}
-	eventually(t, "rest", func() string { return strings.Join(w.cluster.Busy(), "; ") })
-
-	// Released volumes go. The protection controllers do not run here.
-	for _, patch := range []func() error{
-		func() error {
-			_, err := claims.Patch(t.Context(), "data", types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
-			return err
-		},
-		func() error {
-			_, err := w.client.CoreV1().PersistentVolumes().Patch(t.Context(), volume.Name, types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
-			return err
-		},
-		func() error { return claims.Delete(t.Context(), "data", metav1.DeleteOptions{}) },
-	} {
-		if err := patch(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	eventually(t, "volume's deletion", func() string {
-		_, err := w.client.CoreV1().PersistentVolumes().Get(t.Context(), volume.Name, metav1.GetOptions{})
-		if apierrors.IsNotFound(err) {
+// Without a node the scheduler tries for ever; that is no work.
+func TestNoNodes(t *testing.T) {
+	w := start(t, simulate.Options{Scheduler: true})
+	w.settlePod(w.create(newPod("web")))
+	eventually(t, "verdict", func() string {
+		list := w.cluster.Unschedulable()
+		if len(list) == 1 && list[0].Name == "web" && strings.Contains(list[0].Message, "no nodes available") {
 			return ""
 		}
-		return fmt.Sprintf("%s is still there (%v)", volume.Name, err)
+		return fmt.Sprintf("%+v", list)
 	})
-	eventually(t, "rest", func() string { return strings.Join(w.cluster.Busy(), "; ") })
-	class, err := w.client.StorageV1().StorageClasses().Get(t.Context(), storage.ClassName, metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
+	for range 30 { // over the first retries
+		if busy := w.cluster.Busy(); len(busy) > 0 {
+			t.Errorf("busy: %q", busy)
+		}
+		time.Sleep(100 * time.Millisecond)
 	}
-	if *class.VolumeBindingMode != storagev1.VolumeBindingImmediate {
-		t.Errorf("class binds %s", *class.VolumeBindingMode)
-	}
-}
-
-// bindVolumes runs the real persistentvolume-binder, without any plugin.
-func bindVolumes(t *testing.T, client kubernetes.Interface) {
-	t.Helper()
-	ctx := quiet(t)
-	factory := informers.NewSharedInformerFactory(client, 0)
-	binder, err := persistentvolume.NewController(ctx, persistentvolume.ControllerParameters{
-		KubeClient:     client,
-		SyncPeriod:     15 * time.Second,
-		VolumeInformer: factory.Core().V1().PersistentVolumes(), ClaimInformer: factory.Core().V1().PersistentVolumeClaims(),
-		ClassInformer: factory.Storage().V1().StorageClasses(), PodInformer: factory.Core().V1().Pods(), NodeInformer: factory.Core().V1().Nodes(),
-		EnableDynamicProvisioning: true,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	factory.Start(ctx.Done())
-	go binder.Run(ctx)
 }

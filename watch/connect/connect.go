@@ -34,6 +34,9 @@ type Limits struct {
 // ErrNoGuard is returned when a config is asked for without a guard.
 var ErrNoGuard = errors.New("refusing to build a client config without a guard around its transport")
 
+// ErrNoCluster is returned where no kubeconfig says which cluster is meant.
+var ErrNoCluster = errors.New("no cluster is configured: set KUBECONFIG or --kubeconfig, or add --sandbox to use the embedded control plane")
+
 // Kubeconfig makes a config from the user's kubeconfig, already merged with
 // the flags of the command line.
 func Kubeconfig(loader clientcmd.ClientConfig, wrap Wrap, limits Limits) (*rest.Config, error) {
@@ -43,9 +46,15 @@ func Kubeconfig(loader clientcmd.ClientConfig, wrap Wrap, limits Limits) (*rest.
 	config, err := loader.ClientConfig()
 	if err != nil {
 		if clientcmd.IsEmptyConfig(err) {
-			return nil, fmt.Errorf("no cluster is configured: set KUBECONFIG or --kubeconfig, or add --sandbox to use the embedded control plane")
+			return nil, ErrNoCluster
 		}
 		return nil, fmt.Errorf("load kubeconfig: %w", err)
+	}
+	// kubectl's flags fall back to an API server on this machine's port 8080,
+	// which has not been a default of any cluster for years.
+	raw, err := loader.RawConfig()
+	if err == nil && len(raw.Clusters) == 0 && config.Host == "http://localhost:8080" {
+		return nil, ErrNoCluster
 	}
 	return finish(config, wrap, limits), nil
 }

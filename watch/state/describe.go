@@ -252,7 +252,7 @@ func (c Cause) String() string {
 	case CauseUser:
 		return "the user"
 	}
-	return "something unknown"
+	return "cause unknown"
 }
 
 func describeRV(from, to string) string {

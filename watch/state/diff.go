@@ -66,11 +66,30 @@ func (d *differ) prepare(ref Ref, obj map[string]any) map[string]any {
 	}
 	r := redactor{hide: func(v any) any { return masked(compact(v)) }}
 	out := r.object(obj, kindOf(ref, obj))
+	dropNulls(out)
 	if meta, ok := out["metadata"].(map[string]any); ok && !d.opts.Noise {
 		delete(meta, "resourceVersion")
 		delete(meta, "generation")
 	}
 	return out
+}
+
+// dropNulls takes out, at any depth, the fields of maps that are null.
+func dropNulls(v any) {
+	switch v := v.(type) {
+	case map[string]any:
+		for field, item := range v {
+			if item == nil {
+				delete(v, field)
+			} else {
+				dropNulls(item)
+			}
+		}
+	case []any:
+		for _, item := range v {
+			dropNulls(item)
+		}
+	}
 }
 
 func (d *differ) maps(path string, old, new map[string]any) {

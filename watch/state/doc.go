@@ -2,13 +2,19 @@
 // controller (Event), one line of the journal (Entry), and the picture that a
 // journal adds up to (Snapshot).
 //
-// It is a leaf. It imports the standard library and apimachinery's plain types,
-// does no I/O, starts no goroutine and reads no clock, so that a recording, a
-// replay, a test and a live session mean the same thing.
+// It is a leaf. It imports the standard library and a copy-on-write tree, does
+// no I/O but on readers and writers handed to it, starts no goroutine and reads
+// no clock, so that a recording, a replay, a test and a live session mean the
+// same thing.
 //
 // The flow through it is one way:
 //
 //	Event --(numbered and dated by the hub)--> Entry --Fold--> Snapshot
+//
+// A journal is written and read by Encoder and Decoder as JSON Lines, and by
+// people as the lines of Describe. A Snapshot is immutable and bounded; what a
+// bound has cost is in Snapshot.Bounds. Redact and Diff are the two ways in
+// which an object of a cluster becomes part of an event.
 //
 // Producers (the taps of reconcile, the informers of watch) create Events and
 // hand them to a Recorder. They must have removed Secret values with Redact

@@ -151,8 +151,8 @@ func marshal(v any) ([]byte, error) {
 }
 
 // escapeUnprintable escapes what json leaves raw and a terminal would act on:
-// DEL, C1 controls, bidi and other format characters. In JSON they can stand
-// inside strings only.
+// DEL, C1 controls, bidi and other format characters; and puts U+FFFD for bytes
+// that are not UTF-8. In JSON they can stand inside strings only.
 func escapeUnprintable(line []byte) []byte {
 	if !needsEscape(line) {
 		return line
@@ -162,7 +162,7 @@ func escapeUnprintable(line []byte) []byte {
 		r, size := utf8.DecodeRune(line)
 		switch {
 		case r < 0x7f || Printable(r):
-			out = append(out, line[:size]...)
+			out = utf8.AppendRune(out, r)
 		case r > 0xffff:
 			high, low := utf16.EncodeRune(r)
 			out = fmt.Appendf(out, `\u%04x\u%04x`, high, low)

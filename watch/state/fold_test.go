@@ -379,6 +379,27 @@ func checkSums(t fataler, s *Snapshot) {
 	}
 }
 
+// A key whose history was forgotten comes back without one, also where all of
+// it happens in one batch.
+func TestForgottenKeysStayForgotten(t *testing.T) {
+	var entries []Entry
+	for i, key := range []string{"a", "b", "a"} {
+		for _, e := range []Event{
+			KeyTaken{Controller: "c", Queue: "q", Key: key, Sync: uint64(i + 1)},
+			KeyFinished{Controller: "c", Queue: "q", Key: key, Sync: uint64(i + 1)},
+		} {
+			entries = append(entries, Entry{Seq: uint64(len(entries) + 1), At: base, Event: e})
+		}
+	}
+	s := Fold(NewSnapshot(Limits{Done: 1}), entries...)
+	if k := s.Key("c", "q", "a"); k == nil || k.Syncs != 1 || len(k.Attempts) != 1 {
+		t.Errorf("key a came back as %+v, want it with one sync", k)
+	}
+	if s.Key("c", "q", "b") != nil {
+		t.Error("key b is remembered beyond the bound")
+	}
+}
+
 func TestOldSnapshotsNeverChange(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		first, left, right := genEntries.Draw(t, "first"), genEntries.Draw(t, "left"), genEntries.Draw(t, "right")

@@ -1,6 +1,7 @@
 package state
 
 import (
+	"math"
 	"math/bits"
 	"time"
 )
@@ -41,13 +42,13 @@ func (h *Histogram) Merge(o *Histogram) {
 // Count is the number of durations observed.
 func (h *Histogram) Count() uint64 { return h.total }
 
-// Quantile gives the duration below which a share q of those observed lie, for
-// q in [0,1]; zero where nothing was observed.
+// Quantile gives the duration that a share q of those observed do not exceed,
+// for q in [0,1]; zero where nothing was observed.
 func (h *Histogram) Quantile(q float64) time.Duration {
 	if h.total == 0 {
 		return 0
 	}
-	rank := uint64(q*float64(h.total-1)) + 1
+	rank := max(1, uint64(math.Ceil(q*float64(h.total))))
 	var seen uint64
 	for i, n := range h.counts {
 		if seen += uint64(n); seen >= rank {

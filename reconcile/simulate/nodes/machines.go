@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"sync"
 
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
@@ -15,6 +16,7 @@ import (
 	"sigs.k8s.io/kwok/pkg/utils/lifecycle"
 
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/simulate/internal/agent"
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/simulate/internal/seen"
 )
 
 // DefaultCapacity is a middle-sized machine with the kubelet's default number of
@@ -28,6 +30,28 @@ func DefaultCapacity() corev1.ResourceList {
 	}
 }
 
+// ParseCapacity reads the values of flags, each a quantity or empty for what
+// DefaultCapacity says.
+func ParseCapacity(cpu, memory, pods string) (corev1.ResourceList, error) {
+	capacity := corev1.ResourceList{}
+	for name, value := range map[corev1.ResourceName]string{
+		corev1.ResourceCPU: cpu, corev1.ResourceMemory: memory, corev1.ResourcePods: pods,
+	} {
+		if value == "" {
+			continue
+		}
+		quantity, err := resource.ParseQuantity(value)
+		if err != nil {
+			return nil, fmt.Errorf("node capacity: %s %q: %w", name, value, err)
+		}
+		if quantity.Sign() < 0 {
+			return nil, fmt.Errorf("node capacity: %s %q is negative", name, value)
+		}
+		capacity[name] = quantity
+	}
+	return capacity, nil
+}
+
 // zones the nodes are spread over in turn, all of one region.
 func zones() []string { return []string{"a", "b", "c"} }
 
@@ -39,40 +63,47 @@ func (n *Nodes) names() []string {
 	return names
 }
 
-// create registers the nodes with the server, as kubelets do.
-func (n *Nodes) create(ctx context.Context) error {
-	if n.options.Count == 0 {
-		return nil
-	}
-	var version string
+// create registers the nodes with the server, as kubelets do, and returns the
+// latest resourceVersion among them.
+func (n *Nodes) create(ctx context.Context) (string, error) {
+	var kubelet string
 	err := agent.Eventually(ctx, func() error {
 		info, err := n.client.Discovery().ServerVersion()
 		if err == nil {
-			version = info.GitVersion
+			kubelet = info.GitVersion
 		}
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("ask for the server's version: %w", err)
+		return "", fmt.Errorf("ask for the server's version: %w", err)
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(podWorkers)
+	var (
+		mu     sync.Mutex
+		latest string
+	)
 	for i, name := range n.names() {
-		node := n.node(i, name, version)
+		node := n.node(i, name, kubelet)
 		group.Go(func() error {
 			return agent.Eventually(ctx, func() error {
-				_, err := n.client.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{FieldManager: Name})
+				created, err := n.client.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{FieldManager: Name})
 				switch {
 				case apierrors.IsAlreadyExists(err):
 					return nil
 				case err != nil:
 					return fmt.Errorf("create node %s: %w", name, err)
 				}
+				mu.Lock()
+				defer mu.Unlock()
+				if latest == "" || seen.Newer(created.ResourceVersion, latest) {
+					latest = created.ResourceVersion
+				}
 				return nil
 			})
 		})
 	}
-	return group.Wait()
+	return latest, group.Wait()
 }
 
 // node is the i-th node, from 0, as its kubelet would register it. It is not

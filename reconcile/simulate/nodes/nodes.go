@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"sync"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/informers"
@@ -69,6 +68,8 @@ type Nodes struct {
 	nodeMark   seen.Mark
 	podMark    seen.Mark
 
+	created string // written by Start
+
 	wg sync.WaitGroup
 }
 
@@ -129,7 +130,7 @@ func (n *Nodes) Start(ctx context.Context) error {
 		n.wg.Wait()
 		return fmt.Errorf("start simulated nodes: %w", err)
 	}
-	context.AfterFunc(ctx, cancel)
+	context.AfterFunc(ctx, cancel) // ctx ends with its parent; this lets go of it
 	return nil
 }
 
@@ -144,6 +145,11 @@ func (n *Nodes) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	// Before the informers: a reflector whose first list is refused, because the
+	// server is only starting, tries again after 0.8 s.
+	if n.created, err = n.create(ctx); err != nil {
+		return err
+	}
 	n.informers.StartWithContext(ctx)
 	n.wg.Go(func() {
 		<-ctx.Done()
@@ -152,37 +158,17 @@ func (n *Nodes) start(ctx context.Context) error {
 	})
 	n.wg.Go(func() { n.nodes.run(ctx, nodeWorkers) })
 	n.wg.Go(func() { n.pods.run(ctx, podWorkers) })
-
-	if err := n.create(ctx); err != nil {
-		return err
-	}
 	if !cache.WaitFor(ctx, "", nodesHandled.HasSyncedChecker(), podsHandled.HasSyncedChecker()) {
 		return fmt.Errorf("list nodes and pods: %w", context.Cause(ctx))
 	}
-	for _, name := range n.names() {
-		if err := n.await(ctx, name); err != nil {
-			return err
-		}
-	}
-	return nil
+	// A list may come from a cache of the server's that does not have the nodes
+	// yet; only when they have come their not being ready shows in Busy.
+	return n.nodeMark.Wait(ctx, n.created)
 }
 
-// await returns when the informer has brought the node: only then its not being
-// ready makes Busy say so.
-func (n *Nodes) await(ctx context.Context, name string) error {
-	ticker := n.options.Clock.NewTicker(2 * time.Millisecond)
-	defer ticker.Stop()
-	for {
-		if _, err := n.nodeLister.Get(name); err == nil {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("wait for node %s to be listed: %w", name, context.Cause(ctx))
-		case <-ticker.C():
-		}
-	}
-}
+// Created is the latest resourceVersion of the nodes that Start has created, empty
+// if there were none to create. It is known when Start has returned.
+func (n *Nodes) Created() string { return n.created }
 
 // Wait returns when the simulation has ended, which follows the end of the
 // context given to Start. No goroutine of it runs then.

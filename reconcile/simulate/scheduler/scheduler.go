@@ -8,23 +8,24 @@
 //
 // # Being idle
 //
-// A pod is busy while it is in the active queue, in the back-off queue or in
-// flight, which includes binding, and while it is known to wait for this
-// scheduler but is in no queue yet. A pod that was tried and fits nowhere, or is
-// held back by a scheduling gate, is not: it stays so until something else
-// changes, and Unschedulable tells why.
+// A pod is busy while it is in the active queue, in the back-off queue, in flight
+// or being bound, and while it is known to wait for this scheduler but is in no
+// queue yet. A pod that was tried and fits nowhere, or is held back by a
+// scheduling gate, is not: it stays so until something else changes, and
+// Unschedulable tells why. Neither is a pod whose binding has been under way for
+// more than five seconds.
 package scheduler
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/rest"
@@ -34,6 +35,8 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/profile"
 
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/simulate/internal/agent"
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/simulate/internal/seen"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
 // Name is who the scheduler is in user agents and journals.
@@ -58,12 +61,19 @@ type Scheduler struct {
 	options Options
 	client  kubernetes.Interface
 
+	nodes, claims, volumes seen.Mark
+
 	wg sync.WaitGroup
 
-	mu     sync.RWMutex
-	queues *scheduler.Scheduler // nil until Start
-	index  cache.Indexer
-	lister corelisters.PodLister
+	now       func() time.Time
+	bindingMu sync.Mutex
+	binding   map[types.UID]time.Time // since when a pod was found being bound
+
+	mu        sync.RWMutex
+	upstream  *scheduler.Scheduler // nil until Start
+	index     cache.Indexer
+	lister    corelisters.PodLister
+	nodeStore cache.Store
 }
 
 // New prepares a scheduler. It sends nothing.
@@ -79,7 +89,7 @@ func build(options Options, client kubernetes.Interface) *Scheduler {
 	if options.OnChange == nil {
 		options.OnChange = func() {}
 	}
-	return &Scheduler{options: options, client: client}
+	return &Scheduler{options: options, client: client, now: time.Now}
 }
 
 // Start runs the scheduler until ctx is done. It returns when the scheduler's
@@ -92,11 +102,20 @@ func (s *Scheduler) Start(ctx context.Context) error {
 		s.wg.Wait()
 		return fmt.Errorf("start kube-scheduler: %w", err)
 	}
-	context.AfterFunc(ctx, cancel)
+	context.AfterFunc(ctx, cancel) // ctx ends with its parent; this lets go of it
 	return nil
 }
 
 func (s *Scheduler) start(ctx context.Context) error {
+	// A reflector whose first list is refused, because the server is only
+	// starting, tries again after 0.8 s. So first see that lists are answered.
+	err := agent.Eventually(ctx, func() error {
+		_, err := s.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{Limit: 1})
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("list nodes: %w", err)
+	}
 	factory := scheduler.NewInformerFactory(s.client, 0, nil)
 	pods := factory.Core().V1().Pods()
 	if err := pods.Informer().AddIndexers(cache.Indexers{unassignedIndex: indexUnassigned}); err != nil {
@@ -108,11 +127,7 @@ func (s *Scheduler) start(ctx context.Context) error {
 		broadcaster.Shutdown()
 		return err
 	}
-	changed := func(any) { s.options.OnChange() }
-	if _, err := pods.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc: changed, DeleteFunc: changed,
-		UpdateFunc: func(_, _ any) { s.options.OnChange() },
-	}); err != nil {
+	if err := s.follow(factory); err != nil {
 		broadcaster.Shutdown()
 		return err
 	}
@@ -133,10 +148,50 @@ func (s *Scheduler) start(ctx context.Context) error {
 		return err
 	}
 	s.mu.Lock()
-	s.queues, s.index, s.lister = sched, pods.Informer().GetIndexer(), pods.Lister()
+	s.upstream, s.index, s.lister = sched, pods.Informer().GetIndexer(), pods.Lister()
+	s.nodeStore = factory.Core().V1().Nodes().Informer().GetStore()
 	s.mu.Unlock()
 	s.wg.Go(func() { sched.Run(ctx) })
 	return nil
+}
+
+// follow adds handlers to the scheduler's informers that tell how far they are.
+func (s *Scheduler) follow(factory informers.SharedInformerFactory) error {
+	core := factory.Core().V1()
+	nothing := cache.ResourceEventHandlerFuncs{}
+	for informer, mark := range map[cache.SharedIndexInformer]*seen.Mark{
+		core.Nodes().Informer():                  &s.nodes,
+		core.PersistentVolumeClaims().Informer(): &s.claims,
+		core.PersistentVolumes().Informer():      &s.volumes,
+		core.Pods().Informer():                   {}, // without terminal pods: tells nothing
+	} {
+		if _, err := informer.AddEventHandler(mark.Handler(nothing, s.options.OnChange)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// WaitForNodes returns when the scheduler's informer has come to that
+// resourceVersion of the nodes, or with an error when ctx is done before.
+func (s *Scheduler) WaitForNodes(ctx context.Context, resourceVersion string) error {
+	return s.nodes.Wait(ctx, resourceVersion)
+}
+
+// Seen reports whether an event of the object's type at or after resourceVersion
+// has come in. It is true for types other than nodes, claims and volumes; for
+// pods, which matter most, Busy compares with Options.Unassigned instead. The
+// scheduler's own handlers are told at the same time, not before.
+func (s *Scheduler) Seen(object state.Ref, resourceVersion string) bool {
+	switch object.Type() {
+	case "nodes":
+		return s.nodes.Reached(resourceVersion)
+	case "persistentvolumeclaims":
+		return s.claims.Reached(resourceVersion)
+	case "persistentvolumes":
+		return s.volumes.Reached(resourceVersion)
+	}
+	return true
 }
 
 // handlersSynced waits until the scheduler's handlers have seen the first lists.
@@ -160,153 +215,3 @@ func handlersSynced(ctx context.Context, sched *scheduler.Scheduler) error {
 // given to Start. Bindings that were under way may still be failing then: nothing
 // in upstream waits for them.
 func (s *Scheduler) Wait() { s.wg.Wait() }
-
-// Busy says which pods the scheduler is working on or about to; nil means idle.
-// Before Start has returned it is busy starting.
-func (s *Scheduler) Busy() []string {
-	s.mu.RLock()
-	sched := s.queues
-	s.mu.RUnlock()
-	if sched == nil {
-		return []string{"the scheduler is starting"}
-	}
-	var reasons []string
-	known := map[types.UID]bool{}
-	note := func(pods []*corev1.Pod, what string) {
-		for _, pod := range pods {
-			if !known[pod.UID] {
-				known[pod.UID] = true
-				if what != "" {
-					reasons = append(reasons, "pod "+pod.Namespace+"/"+pod.Name+": "+what)
-				}
-			}
-		}
-	}
-	// A pod that moves on while this looks around may be missed everywhere; it is
-	// then found unassigned and in no queue.
-	queue := sched.SchedulingQueue
-	note(queue.InFlightPods(), "is being scheduled")
-	note(queue.PodsInActiveQ(), "waits to be scheduled")
-	note(queue.PodsInBackoffQ(), "waits to be scheduled again")
-	note(queue.UnschedulablePods(), "")
-	note(queue.PendingPodGroupPods(), "")
-	note(queue.IncompletePodGroupPodsPods(), "")
-	var mine []*corev1.Pod
-	for _, pod := range s.unassigned() {
-		if s.responsible(pod) {
-			mine = append(mine, pod)
-		}
-	}
-	note(mine, "has not come to the scheduling queue")
-	if s.options.Unassigned != nil {
-		for _, pod := range s.options.Unassigned() {
-			if known[pod.UID] || !s.responsible(pod) {
-				continue
-			}
-			here, err := s.lister.Pods(pod.Namespace).Get(pod.Name)
-			switch {
-			case err != nil || here.UID != pod.UID:
-				note([]*corev1.Pod{pod}, "has not come to the scheduler")
-			case here.Spec.NodeName != "":
-				note([]*corev1.Pod{pod}, "is bound, its node has not heard of it")
-			}
-		}
-	}
-	slices.Sort(reasons)
-	return shorten(reasons)
-}
-
-// shorten keeps a list of reasons readable.
-func shorten(reasons []string) []string {
-	const limit = 20
-	if more := len(reasons) - limit; more > 0 {
-		return append(reasons[:limit], fmt.Sprintf("%d more pods", more))
-	}
-	return reasons
-}
-
-// Unschedulable is a pod that no node was found for.
-type Unschedulable struct {
-	Namespace, Name string
-	// Reason is that of the pod's PodScheduled condition: "Unschedulable",
-	// "SchedulingGated", "SchedulerError"; or "OtherScheduler".
-	Reason string
-	// Message is the condition's: "0/3 nodes are available: …".
-	Message string
-}
-
-// Unschedulable lists the pods that stay without a node as things are, sorted by
-// name. Pods that are being tried again are not among them.
-func (s *Scheduler) Unschedulable() []Unschedulable {
-	s.mu.RLock()
-	sched := s.queues
-	s.mu.RUnlock()
-	if sched == nil {
-		return nil
-	}
-	var list []Unschedulable
-	for _, waiting := range [][]*corev1.Pod{
-		sched.SchedulingQueue.UnschedulablePods(),
-		sched.SchedulingQueue.PendingPodGroupPods(),
-		sched.SchedulingQueue.IncompletePodGroupPodsPods(),
-	} {
-		for _, pod := range waiting {
-			// The queue keeps a pod as it was before the scheduler gave its verdict.
-			if latest, err := s.lister.Pods(pod.Namespace).Get(pod.Name); err == nil {
-				pod = latest
-			}
-			list = append(list, verdict(pod))
-		}
-	}
-	for _, pod := range s.unassigned() {
-		if !s.responsible(pod) {
-			list = append(list, Unschedulable{
-				Namespace: pod.Namespace, Name: pod.Name, Reason: "OtherScheduler",
-				Message: fmt.Sprintf("its scheduler %q is not simulated", pod.Spec.SchedulerName),
-			})
-		}
-	}
-	slices.SortFunc(list, func(a, b Unschedulable) int {
-		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
-	})
-	return list
-}
-
-func verdict(pod *corev1.Pod) Unschedulable {
-	u := Unschedulable{Namespace: pod.Namespace, Name: pod.Name, Reason: corev1.PodReasonUnschedulable}
-	for _, condition := range pod.Status.Conditions {
-		if condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse {
-			u.Reason, u.Message = condition.Reason, condition.Message
-		}
-	}
-	return u
-}
-
-// responsible reports whether the pod asks for one of this scheduler's profiles.
-func (s *Scheduler) responsible(pod *corev1.Pod) bool {
-	_, ok := s.queues.Profiles[pod.Spec.SchedulerName]
-	return ok
-}
-
-func (s *Scheduler) unassigned() []*corev1.Pod {
-	objs, err := s.index.ByIndex(unassignedIndex, unassignedIndex)
-	if err != nil {
-		return nil
-	}
-	pods := make([]*corev1.Pod, 0, len(objs))
-	for _, obj := range objs {
-		pods = append(pods, obj.(*corev1.Pod))
-	}
-	return pods
-}
-
-// unassignedIndex is an index with one group of its own name: the pods that wait
-// for a scheduler.
-const unassignedIndex = "unassigned"
-
-func indexUnassigned(obj any) ([]string, error) {
-	if pod, ok := obj.(*corev1.Pod); ok && pod.Spec.NodeName == "" && pod.DeletionTimestamp == nil {
-		return []string{unassignedIndex}, nil
-	}
-	return nil, nil
-}

@@ -120,7 +120,7 @@ func (s *Storage) Start(ctx context.Context) error {
 		s.wg.Wait()
 		return fmt.Errorf("start simulated provisioner: %w", err)
 	}
-	context.AfterFunc(ctx, cancel)
+	context.AfterFunc(ctx, cancel) // ctx ends with its parent; this lets go of it
 	return nil
 }
 

@@ -2,6 +2,8 @@
 package seen
 
 import (
+	"context"
+	"fmt"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -17,6 +19,7 @@ import (
 type Mark struct {
 	mu      sync.Mutex
 	version string
+	risen   chan struct{} // closed at the next rise; nil while nobody waits
 }
 
 // Handler wraps h so that the mark rises after h has returned. tell, if set, is
@@ -55,8 +58,13 @@ func (m *Mark) rise(obj any) {
 	version := object.GetResourceVersion()
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.version == "" || Newer(version, m.version) {
-		m.version = version
+	if m.version != "" && !Newer(version, m.version) {
+		return
+	}
+	m.version = version
+	if m.risen != nil {
+		close(m.risen)
+		m.risen = nil
 	}
 }
 
@@ -65,10 +73,37 @@ func (m *Mark) rise(obj any) {
 func (m *Mark) Reached(version string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	return m.reached(version)
+}
+
+func (m *Mark) reached(version string) bool {
 	if m.version == "" {
-		return false
+		_, err := resourceversion.CompareResourceVersion(version, version)
+		return err != nil
 	}
 	return !Newer(version, m.version)
+}
+
+// Wait returns when the mark has reached version, or with an error when ctx is
+// done before.
+func (m *Mark) Wait(ctx context.Context, version string) error {
+	for {
+		m.mu.Lock()
+		if m.reached(version) {
+			m.mu.Unlock()
+			return nil
+		}
+		if m.risen == nil {
+			m.risen = make(chan struct{})
+		}
+		risen := m.risen
+		m.mu.Unlock()
+		select {
+		case <-risen:
+		case <-ctx.Done():
+			return fmt.Errorf("wait for resourceVersion %s: %w", version, context.Cause(ctx))
+		}
+	}
 }
 
 // Newer reports whether resourceVersion a is later than b. It is false where

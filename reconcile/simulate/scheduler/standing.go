@@ -1,0 +1,224 @@
+package scheduler
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/kubernetes/pkg/scheduler"
+)
+
+// stalledAfter is how long a binding may take and count as work. What takes
+// longer waits for others: for volumes that nobody provisions upstream waits ten
+// minutes before it gives up (VolumeBindingArgs.BindTimeoutSeconds).
+const stalledAfter = 5 * time.Second
+
+// Unschedulable is a pod that stays without a node as things are.
+type Unschedulable struct {
+	Namespace, Name string
+	// Reason is that of the pod's PodScheduled condition: "Unschedulable",
+	// "SchedulingGated", "SchedulerError"; or one of those below.
+	Reason string
+	// Message is the condition's: "0/3 nodes are available: …".
+	Message string
+}
+
+// Reasons of Unschedulable that are not upstream's.
+const (
+	// ReasonOtherScheduler: the pod asks for a scheduler that is not here.
+	ReasonOtherScheduler = "OtherScheduler"
+	// ReasonStalled: a node was chosen, the binding does not come to an end.
+	ReasonStalled = "Stalled"
+)
+
+// Busy says which pods the scheduler is working on or about to; nil means idle.
+// Before Start has returned it is busy starting.
+func (s *Scheduler) Busy() []string {
+	waiting, ok := s.survey()
+	if !ok {
+		return []string{"the scheduler is starting"}
+	}
+	var reasons []string
+	for _, w := range waiting {
+		if w.work != "" {
+			reasons = append(reasons, "pod "+w.pod.Namespace+"/"+w.pod.Name+": "+w.work)
+		}
+	}
+	slices.Sort(reasons)
+	const limit = 20
+	if more := len(reasons) - limit; more > 0 {
+		reasons = append(reasons[:limit], fmt.Sprintf("%d more pods", more))
+	}
+	return reasons
+}
+
+// Unschedulable lists the pods that stay without a node as things are, sorted by
+// name. Pods that are being tried again are not among them.
+func (s *Scheduler) Unschedulable() []Unschedulable {
+	waiting, _ := s.survey()
+	var list []Unschedulable
+	for _, w := range waiting {
+		if w.work != "" {
+			continue
+		}
+		u := Unschedulable{Namespace: w.pod.Namespace, Name: w.pod.Name, Reason: w.reason, Message: w.message}
+		if u.Reason == "" {
+			u.Reason, u.Message = s.verdict(w.pod)
+		}
+		list = append(list, u)
+	}
+	slices.SortFunc(list, func(a, b Unschedulable) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	return list
+}
+
+// standing is where a pod without a node stands. Either there is work to do on
+// it, or it is stuck; then reason and message may say more than its condition.
+type standing struct {
+	pod             *corev1.Pod
+	work            string
+	reason, message string
+}
+
+// survey finds out where every pod without a node stands, each once. It is false
+// before the scheduler has started.
+func (s *Scheduler) survey() ([]standing, bool) {
+	s.mu.RLock()
+	sched := s.upstream
+	s.mu.RUnlock()
+	if sched == nil {
+		return nil, false
+	}
+	var list []standing
+	known := map[types.UID]bool{}
+	note := func(w standing) {
+		if !known[w.pod.UID] {
+			known[w.pod.UID] = true
+			list = append(list, w)
+		}
+	}
+	// A pod that moves on while this looks around may be missed in all queues; it
+	// is then found unassigned.
+	queue, stuck := sched.SchedulingQueue, s.noNodes()
+	for _, part := range []struct {
+		pods []*corev1.Pod
+		work string
+	}{
+		{queue.InFlightPods(), "is being scheduled"},
+		{queue.PodsInActiveQ(), "waits to be scheduled"},
+		{queue.PodsInBackoffQ(), "waits to be scheduled again"},
+		{queue.UnschedulablePods(), ""},
+		{queue.PendingPodGroupPods(), ""},
+		{queue.IncompletePodGroupPodsPods(), ""},
+	} {
+		for _, pod := range part.pods {
+			if stuck {
+				part.work = ""
+			}
+			note(standing{pod: pod, work: part.work})
+		}
+	}
+	binding := map[types.UID]time.Time{}
+	for _, pod := range s.unassigned() {
+		if !known[pod.UID] {
+			note(s.outsideQueues(sched, pod, binding))
+		}
+	}
+	s.bindingMu.Lock()
+	s.binding = binding
+	s.bindingMu.Unlock()
+	if s.options.Unassigned != nil {
+		for _, pod := range s.options.Unassigned() {
+			if known[pod.UID] || !responsible(sched, pod) {
+				continue
+			}
+			here, err := s.lister.Pods(pod.Namespace).Get(pod.Name)
+			switch {
+			case err != nil || here.UID != pod.UID:
+				note(standing{pod: pod, work: "has not come to the scheduler"})
+			case here.Spec.NodeName != "":
+				note(standing{pod: pod, work: "is bound, its node has not heard of it"})
+			}
+		}
+	}
+	return list, true
+}
+
+// outsideQueues judges a pod that has no node and is in no queue. If it is being
+// bound, binding gets the time since when: upstream takes a pod out of flight
+// before it waits for volumes (schedule_one.go@v1.37.1, bindingCycle).
+func (s *Scheduler) outsideQueues(sched *scheduler.Scheduler, pod *corev1.Pod, binding map[types.UID]time.Time) standing {
+	if !responsible(sched, pod) {
+		return standing{pod: pod, reason: ReasonOtherScheduler,
+			message: fmt.Sprintf("its scheduler %q is not simulated", pod.Spec.SchedulerName)}
+	}
+	if assumed, err := sched.Cache.IsAssumedPod(pod); err != nil || !assumed {
+		return standing{pod: pod, work: "has not come to the scheduling queue"}
+	}
+	s.bindingMu.Lock()
+	since, ok := s.binding[pod.UID]
+	s.bindingMu.Unlock()
+	now := s.now()
+	if !ok {
+		since = now
+	}
+	binding[pod.UID] = since
+	if now.Sub(since) > stalledAfter {
+		return standing{pod: pod, reason: ReasonStalled,
+			message: "a node is chosen, but the binding waits for something, probably for volumes"}
+	}
+	return standing{pod: pod, work: "is being bound"}
+}
+
+// noNodes reports whether there is no node at all. Upstream takes that for an
+// error and tries every pod again for ever, with back-off
+// (schedule_one.go@v1.37.1, ErrNoNodesAvailable); nothing comes of it, so it is
+// not counted as work.
+func (s *Scheduler) noNodes() bool { return len(s.nodeStore.ListKeys()) == 0 }
+
+// verdict is what the scheduler wrote in the pod's PodScheduled condition. The
+// queues keep a pod as it was before that.
+func (s *Scheduler) verdict(pod *corev1.Pod) (reason, message string) {
+	if latest, err := s.lister.Pods(pod.Namespace).Get(pod.Name); err == nil {
+		pod = latest
+	}
+	for _, condition := range pod.Status.Conditions {
+		if condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse {
+			return condition.Reason, condition.Message
+		}
+	}
+	return corev1.PodReasonUnschedulable, ""
+}
+
+// responsible reports whether the pod asks for one of the scheduler's profiles.
+func responsible(sched *scheduler.Scheduler, pod *corev1.Pod) bool {
+	_, ok := sched.Profiles[pod.Spec.SchedulerName]
+	return ok
+}
+
+func (s *Scheduler) unassigned() []*corev1.Pod {
+	objs, err := s.index.ByIndex(unassignedIndex, unassignedIndex)
+	if err != nil {
+		return nil
+	}
+	pods := make([]*corev1.Pod, 0, len(objs))
+	for _, obj := range objs {
+		pods = append(pods, obj.(*corev1.Pod))
+	}
+	return pods
+}
+
+// unassignedIndex is an index with one group of its own name: the pods that wait
+// for a scheduler.
+const unassignedIndex = "unassigned"
+
+func indexUnassigned(obj any) ([]string, error) {
+	if pod, ok := obj.(*corev1.Pod); ok && pod.Spec.NodeName == "" && pod.DeletionTimestamp == nil {
+		return []string{unassignedIndex}, nil
+	}
+	return nil, nil
+}

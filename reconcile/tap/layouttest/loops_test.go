@@ -1,0 +1,277 @@
+package layouttest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/klog/v2"
+	"k8s.io/kubernetes/cmd/kube-controller-manager/names"
+
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/tap"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+)
+
+// write is a request as the API server's side of the client saw it.
+type write struct {
+	verb, resource string
+	object         metav1.Object
+	cause          state.Cause
+}
+
+// server does what the fake clientset leaves out, and notes who writes. Its
+// reactor runs on the goroutine of the caller, as a transport does.
+type server struct {
+	tap *tap.Tap
+
+	mu     sync.Mutex
+	writes []write
+	made   int
+	refuse func(write) error
+}
+
+func (s *server) react(a clienttesting.Action) (bool, runtime.Object, error) {
+	w := write{verb: a.GetVerb(), resource: a.GetResource().Resource, cause: s.tap.Cause()}
+	switch a := a.(type) {
+	case clienttesting.CreateActionImpl:
+		w.object, _ = a.Object.(metav1.Object)
+	case clienttesting.UpdateActionImpl:
+		w.object, _ = a.Object.(metav1.Object)
+	default:
+		return false, nil, nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.writes = append(s.writes, w)
+	if err := s.refuse(w); err != nil {
+		return true, nil, err
+	}
+	s.made++
+	s.tap.CountWrite(w.cause)
+	if w.verb == "create" {
+		if w.object.GetName() == "" {
+			w.object.SetName(w.object.GetGenerateName() + strconv.Itoa(s.made))
+		}
+		w.object.SetUID(types.UID("uid-" + strconv.Itoa(s.made)))
+	}
+	w.object.SetResourceVersion(strconv.Itoa(1000 + s.made))
+	return false, nil, nil
+}
+
+// timed is a journal that dates its events.
+type timed struct {
+	mu      sync.Mutex
+	entries []state.Entry
+}
+
+func (j *timed) Record(e state.Event) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.entries = append(j.entries, state.Entry{Seq: uint64(len(j.entries) + 1), At: time.Now(), Event: e})
+}
+
+func webDeployment(name string, replicas int32) *appsv1.Deployment {
+	labels := map[string]string{"app": name}
+	return &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, UID: types.UID("uid-" + name), Generation: 1, ResourceVersion: "1"},
+		Spec: appsv1.DeploymentSpec{
+			Replicas: &replicas,
+			Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "web", Image: "web:1"}}},
+			},
+			Strategy: appsv1.DeploymentStrategy{Type: appsv1.RecreateDeploymentStrategyType},
+		},
+	}
+}
+
+// With five workers each, the real deployment and replicaset controllers roll
+// out many deployments, one of them with trouble. Every write is attributed to
+// the key it was made for, those of upstream's parallel batches too; retries
+// come when the journal says.
+func TestDeploymentsRollOut(t *testing.T) {
+	const deployments, replicas, failures = 20, 10, 4
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		j := &timed{}
+		tp := tap.New(j)
+		ctx = klog.NewContext(ctx, tp.Logger(logr.Discard()))
+		utilruntime.ErrorHandlers = []utilruntime.ErrorHandler{tp.ErrorHandler}
+		defer func() { utilruntime.ErrorHandlers = nil }()
+		base := newWorld(t, ctx, tp)
+		refused := 0
+		s := &server{tap: tp, refuse: func(w write) error {
+			if w.resource == "replicasets" && w.verb == "create" && w.object.GetLabels()["app"] == "web-0" && refused < failures {
+				refused++
+				return errors.New("no room for replicasets")
+			}
+			return nil
+		}}
+		base.client.PrependReactor("*", "*", s.react)
+
+		var running sync.WaitGroup
+		built := builders()
+		for _, name := range []string{names.DeploymentController, names.ReplicaSetController} {
+			for loopName, l := range built[name](base.as(tp, name)) {
+				if err := tp.AttachLoop(name, loopName, l.target); err != nil {
+					t.Fatal(err)
+				}
+				running.Go(func() { tp.Run(ctx, name, l.run) })
+			}
+		}
+		base.StartWithContext(ctx)
+		for i := range deployments {
+			if _, err := base.client.AppsV1().Deployments("shop").Create(ctx, webDeployment("web-"+strconv.Itoa(i), replicas), metav1.CreateOptions{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(time.Minute)
+		if a := tp.Activity(); len(a.Moving()) > 0 {
+			t.Errorf("not at rest after a minute: %q", a.Moving())
+		}
+
+		pods := checkWrites(t, s.writes)
+		if pods != deployments*replicas {
+			t.Errorf("%d pods were created, want %d", pods, deployments*replicas)
+		}
+		checkRetries(t, j.entries, failures)
+		checkCauses(t, j.entries)
+
+		cancel()
+		running.Wait()
+		base.Shutdown()
+		tp.Close()
+	})
+}
+
+// checkWrites compares each write's cause with what the written object says.
+func checkWrites(t *testing.T, writes []write) (pods int) {
+	t.Helper()
+	replicaSets := 0
+	for _, w := range writes {
+		var want state.Cause
+		switch {
+		case w.resource == "deployments" && w.verb == "create": // the test itself
+			want = state.Cause{Kind: state.CauseUnknown}
+		case w.resource == "events":
+			// The broadcaster's goroutine works on no key.
+			want = state.Cause{Kind: state.CauseTimer, Controller: w.cause.Controller}
+		default:
+			want = state.Cause{Kind: state.CauseSync, Sync: w.cause.Sync}
+			owner := metav1.GetControllerOfNoCopy(w.object)
+			switch {
+			case w.resource == "pods":
+				pods++
+				want.Controller, want.Queue, want.Key = names.ReplicaSetController, "replicaset", "shop/"+owner.Name
+			case w.resource == "replicasets" && w.cause.Queue == "deployment":
+				replicaSets++
+				want.Controller, want.Queue, want.Key = names.DeploymentController, "deployment", "shop/"+owner.Name
+			case w.resource == "replicasets":
+				want.Controller, want.Queue, want.Key = names.ReplicaSetController, "replicaset", "shop/"+w.object.GetName()
+			default:
+				want.Controller, want.Queue, want.Key = names.DeploymentController, "deployment", "shop/"+w.object.GetName()
+			}
+		}
+		if w.cause != want {
+			t.Errorf("%s %s %s:\n got %+v\nwant %+v", w.verb, w.resource, w.object.GetName(), w.cause, want)
+		}
+	}
+	if replicaSets == 0 {
+		t.Error("no replicaset was written by a deployment's sync")
+	}
+	return pods
+}
+
+// checkRetries follows the deployment in trouble: each failed sync says why
+// and is retried at the time the rate limiter gave, which doubles.
+func checkRetries(t *testing.T, entries []state.Entry, failures int) {
+	t.Helper()
+	const key = "shop/web-0"
+	var delays []time.Duration
+	var due time.Time
+	failed, writes := 0, 0
+	for _, e := range entries {
+		switch event := e.Event.(type) {
+		case state.KeyAdded:
+			if event.Key != key || event.How != "AddRateLimited" {
+				continue
+			}
+			delays = append(delays, event.Delay)
+			if event.Retries != len(delays) || event.Cause.Kind != state.CauseSync || event.Cause.Key != key || !event.Due.Equal(e.At.Add(event.Delay)) {
+				t.Errorf("retry %d: %+v at %v", len(delays), event, e.At)
+			}
+			due = event.Due
+		case state.KeyReady:
+			if event.Key == key && !e.At.Equal(due) {
+				t.Errorf("ready at %v, due at %v", e.At, due)
+			}
+		case state.KeyFinished:
+			if event.Controller == names.DeploymentController {
+				writes += event.Writes
+			}
+			if event.Failed {
+				failed++
+				if event.Key != key || event.Error != "no room for replicasets" {
+					t.Errorf("failed: %+v", event)
+				}
+			}
+		case state.KeyForgotten:
+			if event.Key != key || event.Retries != failures {
+				t.Errorf("forgotten: %+v", event)
+			}
+		}
+	}
+	want := []time.Duration{5 * time.Millisecond, 10 * time.Millisecond, 20 * time.Millisecond, 40 * time.Millisecond}
+	if fmt.Sprint(delays) != fmt.Sprint(want) || failed != failures {
+		t.Errorf("%d failed syncs, delays %v, want %v", failed, delays, want)
+	}
+	if writes == 0 {
+		t.Error("no write was counted")
+	}
+}
+
+// checkCauses looks at where the syncs come from.
+func checkCauses(t *testing.T, entries []state.Entry) {
+	t.Helper()
+	kinds := map[string]int{}
+	for _, e := range entries {
+		taken, ok := e.Event.(state.KeyTaken)
+		if !ok {
+			continue
+		}
+		c := taken.Cause
+		switch c.Kind {
+		case state.CauseEvent:
+			kinds[taken.Queue+" by "+c.Object.Resource]++
+			if c.Controller != taken.Controller || c.NewRV == "" {
+				t.Errorf("%s: %+v", taken.Key, c)
+			}
+		case state.CauseSync:
+			kinds[taken.Queue+" by itself"]++
+			if c.Key != taken.Key {
+				t.Errorf("%s: %+v", taken.Key, c)
+			}
+		default:
+			t.Errorf("%s: %+v", taken.Key, c)
+		}
+	}
+	for _, want := range []string{"deployment by deployments", "deployment by replicasets", "deployment by itself", "replicaset by replicasets", "replicaset by pods"} {
+		if kinds[want] == 0 {
+			t.Errorf("no sync of %s: %v", want, kinds)
+		}
+	}
+}
