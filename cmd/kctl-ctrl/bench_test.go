@@ -212,7 +212,7 @@ func (f *filled) runOurs() {
 	if err != nil {
 		f.Fatal(err)
 	}
-	wrap, err := s.guarded(state.ModeActive, grant)
+	wrap, err := s.guarded(guard.Options{Mode: state.ModeActive, Grant: grant})
 	if err != nil {
 		f.Fatal(err)
 	}

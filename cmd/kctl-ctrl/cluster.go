@@ -118,7 +118,7 @@ func (s *session) startSandbox(ctx context.Context, f sandboxFlags, o *controlle
 	if err != nil {
 		return err
 	}
-	wrap, err := s.guarded(mode, grant)
+	wrap, err := s.guarded(guard.Options{Mode: mode, Grant: grant})
 	if err != nil {
 		return err
 	}

@@ -200,7 +200,7 @@ func (p *proof) dryRun(t *testing.T, m state.Mode, broken guard.Broken) {
 	}
 	s.broken = broken
 	defer s.shutDown(os.Stderr)
-	wrap, err := s.guarded(m, guard.SandboxGrant{})
+	wrap, err := s.guarded(guard.Options{Mode: m})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,14 +9,11 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
-	"k8s.io/client-go/discovery"
 
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
-	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/plan"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/sandbox"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/settle"
-	"github.com/kctl-ctrl/kctl-ctrl/watch/connect"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -218,74 +215,6 @@ func (o *runOptions) wait(ctx context.Context, s *session) error {
 		}
 		return context.Cause(ctx)
 	}
-}
-
-// startOnCluster runs the loops against the current context.
-func (o *runOptions) startOnCluster(ctx context.Context, s *session, mode state.Mode, progress func(string)) error {
-	loader := o.kubeconfig.ToRawKubeConfigLoader()
-	wrap, err := o.guardFor(s, mode)
-	if err != nil {
-		return err
-	}
-	if err := emulate(o.sandbox.version); err != nil {
-		return err
-	}
-	component, err := o.controllers.Complete(controllers.Inputs{})
-	if err != nil {
-		return err
-	}
-	limits := connect.Limits{QPS: component.Generic.ClientConnection.QPS, Burst: int(component.Generic.ClientConnection.Burst)}
-	if s.config, err = connect.Kubeconfig(loader, wrap, limits); err != nil {
-		return err
-	}
-	raw, err := loader.RawConfig()
-	if err != nil {
-		return fmt.Errorf("load kubeconfig: %w", err)
-	}
-	name := raw.CurrentContext
-	if *o.kubeconfig.Context != "" {
-		name = *o.kubeconfig.Context
-	}
-	progress("connecting to " + name)
-	client, err := discovery.NewDiscoveryClientForConfig(s.config)
-	if err != nil {
-		return fmt.Errorf("make a client for context %q: %w", name, err)
-	}
-	version, err := client.ServerVersion()
-	if err != nil {
-		return fmt.Errorf("ask the API server of context %q for its version: %w", name, err)
-	}
-	s.hub.Record(o.started(mode, name, version.GitVersion))
-	progress("starting the loops")
-	return s.startLoops(ctx, controllers.Config{
-		Component: component, Namespace: *o.kubeconfig.Namespace, CheckAccess: true,
-	})
-}
-
-// guardFor makes the guard for a run on the current context. Writing for real is
-// possible only where that context leads to a sandbox of this user, which its
-// certificate authority proves.
-func (o *runOptions) guardFor(s *session, mode state.Mode) (connect.Wrap, error) {
-	if mode != state.ModeActive {
-		return s.guarded(mode, guard.SandboxGrant{})
-	}
-	readOnly, err := s.guarded(state.ModeReadOnly, guard.SandboxGrant{})
-	if err != nil {
-		return nil, err
-	}
-	config, err := connect.Kubeconfig(o.kubeconfig.ToRawKubeConfigLoader(), readOnly, connect.Limits{})
-	if err != nil {
-		return nil, err
-	}
-	ca, err := connect.AuthorityOf(config)
-	if err != nil {
-		return nil, err
-	}
-	grant, err := guard.GrantSandbox(config.Host, ca, sandbox.Recognise)
-	if err != nil {
-		return nil, fmt.Errorf("%w\n--active writes for real and is allowed on a sandbox only: leave it out for a dry run, or use --sandbox", err)
-	}
-	return s.guarded(state.ModeActive, grant)
 }
 
 func (o *runOptions) started(mode state.Mode, context, server string) state.SessionStarted {

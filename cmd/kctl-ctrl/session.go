@@ -103,11 +103,11 @@ func (s *session) stop(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// guarded makes the guard for one mode and returns the wrapper that every
-// transport of the session gets.
-func (s *session) guarded(mode state.Mode, grant guard.SandboxGrant) (connect.Wrap, error) {
+// guarded makes the guard from the options that depend on the server, and
+// returns the wrapper that every transport of the session gets.
+func (s *session) guarded(o guard.Options) (connect.Wrap, error) {
 	g, err := guard.New(guard.Options{
-		Mode: mode, Grant: grant, Broken: s.broken,
+		Mode: o.Mode, Grant: o.Grant, BasePath: o.BasePath, TrustsDryRun: o.TrustsDryRun, Broken: s.broken,
 		Cause:    s.tap.Cause,
 		Recorder: s.hub,
 		OnWrite: func(w state.WriteFinished) {

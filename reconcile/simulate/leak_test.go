@@ -8,6 +8,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/simulate"
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/simulate/internal/leaktest"
 )
 
 // TestStopLeavesNothing starts and stops the whole simulation against a real
@@ -16,7 +17,12 @@ import (
 // debugger wakes for good.
 func TestStopLeavesNothing(t *testing.T) {
 	cfg := config(t)
-	leaks := goleak.IgnoreCurrent()
+	verify := leaktest.Check(t,
+		goleak.IgnoreAnyFunction("net/http.(*persistConn).readLoop"),
+		goleak.IgnoreAnyFunction("net/http.(*persistConn).writeLoop"),
+		goleak.IgnoreAnyFunction("golang.org/x/net/http2.(*clientConnReadLoop).run"),
+		goleak.IgnoreAnyFunction("os/signal.loop"),
+	)
 	ctx, cancel := context.WithCancel(quiet(t))
 	cluster, err := simulate.Start(ctx, simulate.Options{Config: cfg, Nodes: 2, Scheduler: true, Storage: true})
 	if err != nil {
@@ -25,10 +31,5 @@ func TestStopLeavesNothing(t *testing.T) {
 	eventually(t, "ready", func() string { return strings.Join(cluster.Busy(), "; ") })
 	cancel()
 	cluster.Wait()
-	goleak.VerifyNone(t, leaks,
-		goleak.IgnoreAnyFunction("net/http.(*persistConn).readLoop"),
-		goleak.IgnoreAnyFunction("net/http.(*persistConn).writeLoop"),
-		goleak.IgnoreAnyFunction("golang.org/x/net/http2.(*clientConnReadLoop).run"),
-		goleak.IgnoreAnyFunction("os/signal.loop"),
-	)
+	verify()
 }

@@ -203,6 +203,23 @@ func TestSeenWaitsForEveryHandler(t *testing.T) {
 	})
 }
 
+// What one object of the first list says does not hold for the others.
+func TestSeenWaitsForTheFirstList(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, []runtime.Object{pod("a", "10"), pod("b", "10")})
+		release := make(chan struct{})
+		handle(t, w.tap.Informers("slow", w.factory).Core().V1().Pods().Informer(), func(string) { <-release })
+		w.start()
+		release <- struct{}{}
+		synctest.Wait()
+		equal(t, "one of two", w.tap.Seen(podRef("b"), "10"), false)
+		equal(t, "not synced", w.tap.Activity().Unsynced, []string{"pods"})
+		close(release)
+		synctest.Wait()
+		equal(t, "both", w.tap.Seen(podRef("b"), "10"), true)
+	})
+}
+
 func TestDeletionIsSeenByEveryHandler(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)

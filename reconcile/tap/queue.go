@@ -106,7 +106,7 @@ func (q *queue[K]) entry(item K) *entry[K] {
 	} else {
 		e = new(entry[K])
 	}
-	*e = entry[K]{item: item, name: q.describe(item), index: -1}
+	e.item, e.name, e.index = item, q.describe(item), -1
 	q.entries[item] = e
 	return e
 }

@@ -72,6 +72,26 @@ func TestDirtyKeyRunsAgain(t *testing.T) {
 	})
 }
 
+func TestDirtyKeyWakesAnotherWorker(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, _, _ := tappedTarget(t)
+		c.queue.Add("a")
+		take(t, c.queue)
+		second := make(chan string)
+		go func() { second <- take(t, c.queue) }()
+		synctest.Wait()
+		c.queue.Add("a")
+		synctest.Wait()
+		select {
+		case <-second:
+			t.Fatal("a key is processed twice at a time")
+		default:
+		}
+		c.queue.Done("a")
+		equal(t, "the second worker got", <-second, "a")
+	})
+}
+
 func TestEarlierDueCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, _, j := tappedTarget(t)

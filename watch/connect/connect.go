@@ -14,7 +14,9 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"os"
+	"strings"
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -43,6 +45,14 @@ func Kubeconfig(loader clientcmd.ClientConfig, wrap Wrap, limits Limits) (*rest.
 	if wrap == nil {
 		return nil, ErrNoGuard
 	}
+	config, err := load(loader)
+	if err != nil {
+		return nil, err
+	}
+	return finish(config, wrap, limits), nil
+}
+
+func load(loader clientcmd.ClientConfig) (*rest.Config, error) {
 	config, err := loader.ClientConfig()
 	if err != nil {
 		if clientcmd.IsEmptyConfig(err) {
@@ -56,7 +66,7 @@ func Kubeconfig(loader clientcmd.ClientConfig, wrap Wrap, limits Limits) (*rest.
 	if err == nil && len(raw.Clusters) == 0 && config.Host == "http://localhost:8080" {
 		return nil, ErrNoCluster
 	}
-	return finish(config, wrap, limits), nil
+	return config, nil
 }
 
 // Endpoint is where an API server listens and how to be let in.
@@ -92,19 +102,40 @@ func finish(config *rest.Config, wrap Wrap, limits Limits) *rest.Config {
 	return config
 }
 
-// AuthorityOf returns the PEM bundle that config trusts to name its server,
-// read from the file where the kubeconfig gives one. It is empty for a config
-// that relies on the machine's own roots or checks nothing.
-func AuthorityOf(config *rest.Config) ([]byte, error) {
-	if config.Insecure {
-		return nil, nil
-	}
-	if len(config.CAData) > 0 || config.CAFile == "" {
-		return config.CAData, nil
-	}
-	pem, err := os.ReadFile(config.CAFile)
+// Target is what a kubeconfig says of its server.
+type Target struct {
+	// URL is the server's address, with the path below which it is served.
+	URL string
+	// CA is the PEM bundle that must have signed the server's certificate. It is
+	// empty where the kubeconfig relies on the machine's own roots or checks
+	// nothing.
+	CA []byte
+}
+
+// TargetOf reads from the user's kubeconfig where it leads. It is for those who
+// make the guard: what they need to know comes before there is a config.
+func TargetOf(loader clientcmd.ClientConfig) (Target, error) {
+	config, err := load(loader)
 	if err != nil {
-		return nil, fmt.Errorf("read the certificate authority of %s: %w", config.Host, err)
+		return Target{}, err
 	}
-	return pem, nil
+	target := Target{URL: config.Host, CA: config.CAData}
+	if config.Insecure {
+		target.CA = nil
+	} else if len(config.CAData) == 0 && config.CAFile != "" {
+		if target.CA, err = os.ReadFile(config.CAFile); err != nil {
+			return Target{}, fmt.Errorf("read the certificate authority of %s: %w", config.Host, err)
+		}
+	}
+	return target, nil
+}
+
+// Path is the path of the URL, without a slash at its end: empty for most
+// servers, "/k8s/clusters/c-1" for one behind a proxy.
+func (t Target) Path() string {
+	u, err := url.Parse(t.URL)
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSuffix(u.Path, "/")
 }

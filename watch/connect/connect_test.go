@@ -77,27 +77,42 @@ func TestGuardStaysAroundDerivedClients(t *testing.T) {
 	}
 }
 
-func TestAuthorityOf(t *testing.T) {
+func TestTargetOf(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "ca.crt")
 	if err := os.WriteFile(file, []byte("from the file"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	target := func(cluster clientcmdapi.Cluster) (Target, error) {
+		config := clientcmdapi.NewConfig()
+		config.Clusters["c"] = &cluster
+		config.Contexts["c"] = &clientcmdapi.Context{Cluster: "c"}
+		config.CurrentContext = "c"
+		return TargetOf(clientcmd.NewDefaultClientConfig(*config, &clientcmd.ConfigOverrides{}))
+	}
 	for _, c := range []struct {
-		name   string
-		config *rest.Config
-		want   string
+		name    string
+		cluster clientcmdapi.Cluster
+		ca      string
+		path    string
 	}{
-		{"inline", &rest.Config{TLSClientConfig: rest.TLSClientConfig{CAData: []byte("inline")}}, "inline"},
-		{"file", &rest.Config{TLSClientConfig: rest.TLSClientConfig{CAFile: file}}, "from the file"},
-		{"none", &rest.Config{}, ""},
-		{"unchecked", &rest.Config{TLSClientConfig: rest.TLSClientConfig{Insecure: true, CAData: []byte("x")}}, ""},
+		{"inline", clientcmdapi.Cluster{Server: "https://127.0.0.1:1", CertificateAuthorityData: []byte("inline")}, "inline", ""},
+		{"file", clientcmdapi.Cluster{Server: "https://127.0.0.1:1", CertificateAuthority: file}, "from the file", ""},
+		{"none", clientcmdapi.Cluster{Server: "https://127.0.0.1:1/k8s/clusters/c-1/"}, "", "/k8s/clusters/c-1"},
+		{"unchecked", clientcmdapi.Cluster{Server: "https://127.0.0.1:1", InsecureSkipTLSVerify: true}, "", ""},
 	} {
-		got, err := AuthorityOf(c.config)
-		if err != nil || string(got) != c.want {
-			t.Errorf("%s: got %q, %v; want %q", c.name, got, err, c.want)
+		got, err := target(c.cluster)
+		if err != nil || string(got.CA) != c.ca || got.Path() != c.path {
+			t.Errorf("%s: got %+v with path %q, %v", c.name, got, got.Path(), err)
 		}
 	}
-	if _, err := AuthorityOf(&rest.Config{TLSClientConfig: rest.TLSClientConfig{CAFile: file + ".gone"}}); err == nil {
+	if _, err := target(clientcmdapi.Cluster{Server: "https://127.0.0.1:1", CertificateAuthority: file + ".gone"}); err == nil {
 		t.Error("a missing CA file was not an error")
+	}
+}
+
+func TestNoCluster(t *testing.T) {
+	loader := clientcmd.NewDefaultClientConfig(*clientcmdapi.NewConfig(), &clientcmd.ConfigOverrides{ClusterDefaults: clientcmd.ClusterDefaults})
+	if _, err := TargetOf(loader); !errors.Is(err, ErrNoCluster) {
+		t.Errorf("got %v, want ErrNoCluster", err)
 	}
 }

@@ -9,12 +9,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/fake"
 
-	"go.uber.org/goleak"
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/simulate/internal/leaktest"
 )
 
 // No goroutine outlives the context and Wait, be it that the nodes were busy.
 func TestNothingIsLeftRunning(t *testing.T) {
-	leaks := goleak.IgnoreCurrent()
+	verify := leaktest.Check(t)
 	client := fake.NewClientset(&corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "p", UID: "u"},
 		Spec:       corev1.PodSpec{NodeName: "node-2"},
@@ -42,11 +42,11 @@ func TestNothingIsLeftRunning(t *testing.T) {
 	}
 	cancel()
 	n.Wait()
-	goleak.VerifyNone(t, leaks)
+	verify()
 }
 
 func TestFailedStartLeavesNothing(t *testing.T) {
-	leaks := goleak.IgnoreCurrent()
+	verify := leaktest.Check(t)
 	n, err := build(Options{Count: 1}, fake.NewClientset())
 	if err != nil {
 		t.Fatal(err)
@@ -56,5 +56,5 @@ func TestFailedStartLeavesNothing(t *testing.T) {
 	if err := n.Start(ctx); err == nil {
 		t.Error("Start in a context that is done succeeded")
 	}
-	goleak.VerifyNone(t, leaks)
+	verify()
 }

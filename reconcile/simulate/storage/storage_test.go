@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/simulate/internal/leaktest"
 )
 
 func claim(name, provisioner string) *corev1.PersistentVolumeClaim {
@@ -50,7 +51,7 @@ func volume(name string, phase corev1.PersistentVolumePhase, change ...func(*cor
 // Claims and volumes are busy exactly while this provisioner has to act on them,
 // and nothing of it outlives its context.
 func TestBusy(t *testing.T) {
-	leaks := goleak.IgnoreCurrent()
+	verify := leaktest.Check(t)
 	client := fake.NewClientset(
 		claim("mine", Driver), claim("foreign", "csi.example.com"), claim("unasked", ""),
 		volume("released", corev1.VolumeReleased),
@@ -103,5 +104,5 @@ func TestBusy(t *testing.T) {
 	}
 	cancel()
 	s.Wait()
-	goleak.VerifyNone(t, leaks)
+	verify()
 }

@@ -197,7 +197,9 @@ func checkWrites(t *testing.T, writes []write) (pods int) {
 }
 
 // checkRetries follows the deployment in trouble: each failed sync says why
-// and is retried at the time the rate limiter gave, which doubles.
+// and is retried at the time the rate limiter gave, which doubles. The
+// replicaset controller may retry as well, while its cache is older than what
+// it wrote.
 func checkRetries(t *testing.T, entries []state.Entry, failures int) {
 	t.Helper()
 	const key = "shop/web-0"
@@ -223,14 +225,14 @@ func checkRetries(t *testing.T, entries []state.Entry, failures int) {
 			if event.Controller == names.DeploymentController {
 				writes += event.Writes
 			}
-			if event.Failed {
+			if event.Failed && event.Controller == names.DeploymentController {
 				failed++
 				if event.Key != key || event.Error != "no room for replicasets" {
 					t.Errorf("failed: %+v", event)
 				}
 			}
 		case state.KeyForgotten:
-			if event.Key != key || event.Retries != failures {
+			if event.Controller == names.DeploymentController && (event.Key != key || event.Retries != failures) {
 				t.Errorf("forgotten: %+v", event)
 			}
 		}

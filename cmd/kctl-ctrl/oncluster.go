@@ -1,0 +1,131 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard"
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/sandbox"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/connect"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+)
+
+// startOnCluster runs the loops against the current context.
+func (o *runOptions) startOnCluster(ctx context.Context, s *session, mode state.Mode, progress func(string)) error {
+	loader := o.kubeconfig.ToRawKubeConfigLoader()
+	wrap, err := o.guardFor(ctx, s, loader, mode)
+	if err != nil {
+		return err
+	}
+	if err := emulate(o.sandbox.version); err != nil {
+		return err
+	}
+	component, err := o.controllers.Complete(controllers.Inputs{})
+	if err != nil {
+		return err
+	}
+	limits := connect.Limits{QPS: component.Generic.ClientConnection.QPS, Burst: int(component.Generic.ClientConnection.Burst)}
+	if s.config, err = connect.Kubeconfig(loader, wrap, limits); err != nil {
+		return err
+	}
+	raw, err := loader.RawConfig()
+	if err != nil {
+		return fmt.Errorf("load kubeconfig: %w", err)
+	}
+	name := raw.CurrentContext
+	if *o.kubeconfig.Context != "" {
+		name = *o.kubeconfig.Context
+	}
+	progress("connecting to " + name)
+	client, err := discovery.NewDiscoveryClientForConfig(s.config)
+	if err != nil {
+		return fmt.Errorf("make a client for context %q: %w", name, err)
+	}
+	version, err := client.ServerVersion()
+	if err != nil {
+		return fmt.Errorf("ask the API server of context %q for its version: %w", name, err)
+	}
+	s.hub.Record(o.started(mode, name, version.GitVersion))
+	progress("starting the loops")
+	return s.startLoops(ctx, controllers.Config{
+		Component: component, Namespace: *o.kubeconfig.Namespace, CheckAccess: true,
+	})
+}
+
+// guardFor makes the guard for a run on the current context. Writing for real is
+// possible only where that context leads to a sandbox of this user, which its
+// certificate authority proves.
+func (o *runOptions) guardFor(ctx context.Context, s *session, loader clientcmd.ClientConfig, mode state.Mode) (connect.Wrap, error) {
+	target, err := connect.TargetOf(loader)
+	if err != nil {
+		return nil, err
+	}
+	options := guard.Options{Mode: mode, BasePath: target.Path()}
+	switch mode {
+	case state.ModeActive:
+		options.Grant, err = guard.GrantSandbox(target.URL, target.CA, sandbox.Recognise)
+		if err != nil {
+			return nil, fmt.Errorf("%w\n--active writes for real and is allowed on a sandbox only: leave it out for a dry run, or use --sandbox", err)
+		}
+	case state.ModeDryRunServer:
+		options.TrustsDryRun, err = localGroups(ctx, loader, options.BasePath)
+		if err != nil {
+			return nil, err
+		}
+	}
+	return s.guarded(options)
+}
+
+// localGroups asks which API groups kube-apiserver serves itself, its
+// CustomResourceDefinitions included: those honour dryRun. An aggregated API
+// server may not. Where the user may not ask, only the built-in groups count.
+func localGroups(ctx context.Context, loader clientcmd.ClientConfig, basePath string) (func(string) bool, error) {
+	readOnly, err := guard.New(guard.Options{Mode: state.ModeReadOnly, BasePath: basePath})
+	if err != nil {
+		return nil, err
+	}
+	config, err := connect.Kubeconfig(loader, readOnly.Wrap, connect.Limits{})
+	if err != nil {
+		return nil, err
+	}
+	client, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("make a client for %s: %w", config.Host, err)
+	}
+	raw, err := client.RESTClient().Get().AbsPath("/apis/apiregistration.k8s.io/v1/apiservices").DoRaw(ctx)
+	if err != nil {
+		if apierrors.IsForbidden(err) {
+			return guard.BuiltinGroup, nil
+		}
+		return nil, fmt.Errorf("ask %s which API groups it serves itself: %w", config.Host, err)
+	}
+	return trustedGroups(raw)
+}
+
+// trustedGroups reads a list of APIServices: a group is trusted if none of its
+// versions is served by a Service.
+func trustedGroups(raw []byte) (func(string) bool, error) {
+	var list struct {
+		Items []struct {
+			Spec struct {
+				Group   string
+				Service *struct{ Name string }
+			}
+		}
+	}
+	if err := json.Unmarshal(raw, &list); err != nil {
+		return nil, fmt.Errorf("read the list of APIServices: %w", err)
+	}
+	local := map[string]bool{}
+	for _, item := range list.Items {
+		before, seen := local[item.Spec.Group]
+		local[item.Spec.Group] = item.Spec.Service == nil && (before || !seen)
+	}
+	return func(group string) bool { return local[group] }, nil
+}

@@ -1,0 +1,32 @@
+package main
+
+import (
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/client-go/rest"
+
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/connect"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+)
+
+// Limits of the verbs that ask a cluster: a request budget of their own, as
+// kubectl has one, and not the loops'.
+const (
+	readQPS   = 50
+	readBurst = 100
+)
+
+// readOnlyConfig makes the config of a verb that only asks: every write through
+// it is refused in this process.
+func readOnlyConfig(flags *genericclioptions.ConfigFlags) (*rest.Config, error) {
+	loader := flags.ToRawKubeConfigLoader()
+	target, err := connect.TargetOf(loader)
+	if err != nil {
+		return nil, err
+	}
+	g, err := guard.New(guard.Options{Mode: state.ModeReadOnly, BasePath: target.Path()})
+	if err != nil {
+		return nil, err
+	}
+	return connect.Kubeconfig(loader, g.Wrap, connect.Limits{QPS: readQPS, Burst: readBurst})
+}
