@@ -18,8 +18,9 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/ptr"
 
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
@@ -140,16 +141,24 @@ func fill(b *testing.B, run func(*filled)) time.Duration {
 	if err != nil {
 		b.Fatal(err)
 	}
-	pods, err := client.CoreV1().Pods("default").Watch(b.Context(), metav1.ListOptions{})
-	if err != nil {
+	pods := make(chan struct{}, fillDeployments*fillReplicas+1)
+	factory := informers.NewSharedInformerFactory(client, 0)
+	if _, err := factory.Core().V1().Pods().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: func(any) { pods <- struct{}{} },
+	}); err != nil {
 		b.Fatal(err)
 	}
-	defer pods.Stop()
+	stop := make(chan struct{})
+	defer factory.Shutdown()
+	defer close(stop)
+	factory.Start(stop)
 
 	f := &filled{B: b, Sandbox: sb}
 	run(f)
 	defer f.stop()
-	f.create(client, "warm-up", 1)
+	if err := f.create(client, "warm-up", 1); err != nil {
+		b.Fatal(err)
+	}
 	f.await(pods, 1)
 
 	begin := time.Now()
@@ -182,18 +191,12 @@ func (f *filled) create(client kubernetes.Interface, name string, replicas int32
 }
 
 // await returns when n more pods have appeared.
-func (f *filled) await(pods watch.Interface, n int) {
+func (f *filled) await(pods <-chan struct{}, n int) {
 	f.Helper()
 	timeout := time.After(3 * time.Minute)
-	for n > 0 {
+	for ; n > 0; n-- {
 		select {
-		case event, open := <-pods.ResultChan():
-			if !open {
-				f.Fatal("the watch on pods ended")
-			}
-			if event.Type == watch.Added {
-				n--
-			}
+		case <-pods:
 		case <-timeout:
 			f.Fatalf("%d pods are missing after three minutes", n)
 		}

@@ -1,5 +1,7 @@
 package tap
 
+//lint:file-ignore U1000 unread fields stand for upstream's
+
 import (
 	"strings"
 	"testing"

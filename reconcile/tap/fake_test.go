@@ -1,6 +1,8 @@
 package tap
 
 import (
+	"sync/atomic"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -16,10 +18,10 @@ type errNotAllowed struct{}
 
 func (errNotAllowed) Error() string { return "not allowed" }
 
-func forbidden(on *bool) clienttesting.ReactionFunc {
-	return func(clienttesting.Action) (bool, runtime.Object, error) { return *on, nil, errForbidden() }
+func forbidden(on *atomic.Bool) clienttesting.ReactionFunc {
+	return func(clienttesting.Action) (bool, runtime.Object, error) { return on.Load(), nil, errForbidden() }
 }
 
-func forbiddenWatch(on *bool) clienttesting.WatchReactionFunc {
-	return func(clienttesting.Action) (bool, watch.Interface, error) { return *on, nil, errForbidden() }
+func forbiddenWatch(on *atomic.Bool) clienttesting.WatchReactionFunc {
+	return func(clienttesting.Action) (bool, watch.Interface, error) { return on.Load(), nil, errForbidden() }
 }

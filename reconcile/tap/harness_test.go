@@ -66,7 +66,8 @@ type target struct {
 		}
 		plain workqueue.TypedInterface[string]
 	}
-	untyped workqueue.RateLimitingInterface //nolint:staticcheck // nodeipam has one
+	//lint:ignore SA1019 nodeipam has one
+	untyped workqueue.RateLimitingInterface
 }
 
 // backOff is the rate limiter of a target's queue: 1s, 2s, 4s…
@@ -80,6 +81,7 @@ func newTarget() *target {
 		queue workqueue.TypedDelayingInterface[string]
 	}{workqueue.NewTypedDelayingQueue[string]()}
 	c.inner.plain = workqueue.NewTyped[string]()
+	//lint:ignore SA1019 nodeipam makes it so
 	c.untyped = workqueue.NewNamedRateLimitingQueue(workqueue.DefaultControllerRateLimiter(), "")
 	return c
 }

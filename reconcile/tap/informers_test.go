@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -321,13 +323,18 @@ func TestObjectOrMetadata(t *testing.T) {
 		meta := metadatainformer.NewSharedInformerFactory(metadatafake.NewSimpleMetadataClient(s, cart), 0)
 		// The garbage collector's factory may be made of a tapped one.
 		f := w.tap.ObjectOrMetadata("gc", informerfactory.NewInformerFactory(w.tap.Informers("gc", w.factory), meta))
+		var mu sync.Mutex
 		causes := map[string]state.Cause{}
 		for _, r := range []schema.GroupVersionResource{custom, corev1.SchemeGroupVersion.WithResource("pods")} {
 			g, err := f.ForResource(r)
 			if err != nil {
 				t.Fatal(err)
 			}
-			handle(t, g.Informer(), func(string) { causes[r.Resource] = w.tap.Cause() })
+			handle(t, g.Informer(), func(string) {
+				mu.Lock()
+				defer mu.Unlock()
+				causes[r.Resource] = w.tap.Cause()
+			})
 			if g.Informer().GetController() == nil || g.Lister() == nil {
 				t.Errorf("%s: no controller or lister", r.Resource)
 			}
@@ -377,7 +384,8 @@ func TestLookup(t *testing.T) {
 func TestFailingInformer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
-		var fail = true
+		var fail atomic.Bool
+		fail.Store(true)
 		w.client.PrependReactor("list", "deployments", forbidden(&fail))
 		w.client.PrependWatchReactor("deployments", forbiddenWatch(&fail))
 		handle(t, w.tap.Informers("ctl", w.factory).Apps().V1().Deployments().Informer(), func(string) {})
@@ -387,7 +395,7 @@ func TestFailingInformer(t *testing.T) {
 			t.Errorf("got %+v", e)
 		}
 		equal(t, "moving", w.tap.Activity().Moving(), []string{"informer deployments.apps has not delivered its first list"})
-		fail = false
+		fail.Store(false)
 		time.Sleep(5 * time.Minute)
 		equal(t, "status", last[state.InformerChanged](t, w.journal).Status, state.InformerSynced)
 	})
@@ -418,7 +426,8 @@ func TestResourceOfEveryType(t *testing.T) {
 		t.Errorf("only %d types have an informer under the resource derived", n)
 	}
 	equal(t, "of a deployment", resourceOf(&appsv1.Deployment{}), appsv1.SchemeGroupVersion.WithResource("deployments"))
-	equal(t, "of endpoints", resourceOf(&corev1.Endpoints{}).Resource, "endpoints") //nolint:staticcheck // upstream's controllers use them
+	//lint:ignore SA1019 upstream's controllers use them
+	equal(t, "of endpoints", resourceOf(&corev1.Endpoints{}).Resource, "endpoints")
 }
 
 func TestForeignFactoryPanics(t *testing.T) {

@@ -1,5 +1,7 @@
 package tap
 
+//lint:file-ignore U1000 unread fields stand for upstream's
+
 import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
