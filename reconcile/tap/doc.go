@@ -7,8 +7,8 @@
 //	t := tap.New(recorder)
 //	f := t.Informers(name, factory)          // handlers: which event is handled
 //	c, err := deployment.NewDeploymentController(ctx, f.Apps()..., client)
-//	err = t.Attach(name, c, tap.Specs(name)...) // queues: which key, since when, why
-//	ctx = klog.NewContext(ctx, t.Logger(logger))  // log: how a sync failed
+//	err = t.AttachLoop(name, name, c)        // queues: which key, since when, why
+//	ctx = klog.NewContext(ctx, t.Logger(logger)) // log: how a sync failed
 //	t.Run(ctx, name, func(ctx context.Context) { c.Run(ctx, workers) })
 //
 // # Queues
@@ -23,7 +23,8 @@
 // be paused. Where the key's type is unexported too, a mirror type of equal
 // layout stands in for it; Attach compares the two and refuses what differs.
 //
-// Specs lists the queues of all controllers of release 1.37.
+// Specs lists the queues of all controllers of release 1.37; AttachLoop uses
+// it.
 //
 // # Causes
 //
@@ -33,8 +34,9 @@
 // Run labels a controller's own goroutine; a goroutine inherits the labels of
 // the one that started it. So attribution is exact under concurrency and for
 // the children of a sync, also for those that outlive it. It ends where
-// upstream goes through a timer's function or a channel: there Cause says
-// timer, or unknown.
+// upstream goes through a channel or a timer's function: what tainteviction's
+// workers and every controller's event broadcaster write counts as the
+// controller's (timer), what a time.AfterFunc does as unknown.
 //
 // The labels are also pprof labels: a goroutine or CPU profile of this process
 // shows them. Sync numbers are left out there, they would make every sample a
