@@ -75,6 +75,7 @@ func newSession(o sessionOptions) (*session, error) {
 		return out.Close()
 	})
 	s.onStop(func(context.Context) error {
+		s.tap.Close()
 		s.hub.Close()
 		return nil
 	})
