@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -245,12 +246,26 @@ func (s *session) waitSettled(ctx context.Context, timeout time.Duration) ([]set
 	var moving *settle.MovingError
 	switch {
 	case err == nil:
+		s.noteUnscheduled()
 		s.note("settle", "the loops have come to rest")
 		return later, nil
 	case errors.Is(err, context.DeadlineExceeded) && errors.As(err, &moving):
 		return later, &unsettledError{reasons: moving.Busy}
 	default:
 		return nil, context.Cause(waiting)
+	}
+}
+
+// noteUnscheduled puts the pods into the journal that stay without a node.
+func (s *session) noteUnscheduled() {
+	if s.cluster == nil {
+		return
+	}
+	for _, pod := range s.cluster.Unschedulable() {
+		s.hub.Record(state.Note{
+			Source: "kube-scheduler", Warning: true,
+			Text: fmt.Sprintf("pod %s/%s has no node: %s", pod.Namespace, pod.Name, cmp.Or(pod.Message, pod.Reason)),
+		})
 	}
 }
 
