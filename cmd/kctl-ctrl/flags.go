@@ -42,6 +42,16 @@ func (l *logFlags) addTo(flags *pflag.FlagSet) {
 	flags.IntVar(&l.verbosity, "log-level", 0, "verbosity of that log, as of kube-controller-manager's -v")
 }
 
+// loopFlagsInHelp are the flags of the loops that a command's help shows; the
+// topic loop-flags has all of them. Their usage texts are ours: upstream's list
+// every controller and every feature gate.
+var loopFlagsInHelp = map[string]string{
+	"controllers":    "loops to run: '*' is all that are on by default, NAME or -NAME adds or removes one; 'get controllers' lists them",
+	"feature-gates":  "feature gates of the loops and the sandbox, NAME=true|false,...",
+	"kube-api-qps":   "requests per second of each loop",
+	"kube-api-burst": "burst of requests of each loop",
+}
+
 // addControllerFlags registers the loops' flags. Where upstream's defaults
 // cannot be read, the command says so when it is run.
 func addControllerFlags(cmd *cobra.Command, into **controllers.Options) {
@@ -50,8 +60,35 @@ func addControllerFlags(cmd *cobra.Command, into **controllers.Options) {
 		cmd.PreRunE = func(*cobra.Command, []string) error { return err }
 		return
 	}
-	options.AddFlags(cmd.Flags())
+	loops := pflag.NewFlagSet("loops", pflag.ContinueOnError)
+	options.AddFlags(loops)
+	loops.VisitAll(func(f *pflag.Flag) {
+		usage, shown := loopFlagsInHelp[f.Name]
+		if shown {
+			f.Usage = usage
+		}
+		f.Hidden = f.Hidden || !shown
+	})
+	cmd.Flags().AddFlagSet(loops)
+	cmd.Long += "\n\nThe loops take kube-controller-manager's flags; 'help loop-flags' lists them."
 	*into = options
+}
+
+// newLoopFlagsTopic is the help topic with every flag of the loops.
+func newLoopFlagsTopic() *cobra.Command {
+	topic := &cobra.Command{Use: "loop-flags", Short: "The flags of the loops, which are kube-controller-manager's"}
+	topic.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
+		options, err := controllers.NewOptions()
+		if err != nil {
+			fmt.Fprintln(cmd.ErrOrStderr(), "error:", err)
+			return
+		}
+		loops := pflag.NewFlagSet("loops", pflag.ContinueOnError)
+		options.AddFlags(loops)
+		fmt.Fprintf(cmd.OutOrStdout(), "%s.\n'run', 'diff' and 'sandbox' take them, with upstream's names, meaning and defaults.\n\n%s",
+			topic.Short, loops.FlagUsagesWrapped(100))
+	})
+	return topic
 }
 
 // useColor decides about colours on w: NO_COLOR set and not empty and

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 )
 
@@ -13,6 +14,9 @@ import (
 // by kubectl, the help says "kubectl ctrl".
 func newRoot(invoked string, streams genericiooptions.IOStreams) *cobra.Command {
 	name := displayName(invoked)
+	// Packages of upstream put a --version of their own on the flag set of the
+	// process, which cobra would offer on every command.
+	pflag.CommandLine = pflag.NewFlagSet(name, pflag.ContinueOnError)
 	root := &cobra.Command{
 		Use:   "kctl-ctrl",
 		Short: "See Kubernetes controllers from inside",
@@ -23,6 +27,7 @@ what one sync wrote, what is retried and when.
 Nothing is written to a cluster unless you ask for it: loops run against your
 cluster answer their own writes (dry-run=client). With --sandbox they run for
 real, on a control plane that lives and dies with the command.`,
+		Version:           programVersion().Version,
 		SilenceErrors:     true,
 		SilenceUsage:      true,
 		DisableAutoGenTag: true,
@@ -44,6 +49,7 @@ real, on a control plane that lives and dies with the command.`,
 		newSandboxCommand(streams),
 		newGetCommand(streams),
 		newVersionCommand(streams),
+		newLoopFlagsTopic(),
 	)
 	return root
 }
