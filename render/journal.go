@@ -14,7 +14,7 @@ import (
 type Verbosity int
 
 const (
-	// Essential: writes; syncs that wrote, failed or were slow; retries;
+	// Essential: writes, but for the heartbeats of nodes; syncs that wrote, failed or were slow; retries;
 	// controllers that failed; notes, warnings and losses.
 	Essential Verbosity = iota
 	// Everything: every entry.
@@ -137,10 +137,19 @@ func (j *Journal) essential(e state.Event) bool {
 		return e.Status == state.InformerFailed || e.Status == state.InformerRelisted
 	case state.ControllerChanged:
 		return e.Status == state.ControllerFailed
+	case state.WriteFinished:
+		return !heartbeat(e)
 	case state.KeyReady, state.KeyTaken, state.KeyForgotten, state.ObjectChanged, state.LeaseChanged, state.Unknown:
 		return false
 	}
 	return true
+}
+
+// heartbeat recognises a kubelet's renewal of its node's lease: one per node
+// every ten seconds, for ever.
+func heartbeat(e state.WriteFinished) bool {
+	return e.Verb == "update" && e.Result == state.WriteDone &&
+		e.Object.Resource == "leases" && e.Object.Namespace == "kube-node-lease"
 }
 
 func (j *Journal) head(e state.Entry) line {

@@ -8,9 +8,11 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/klog/v2"
+	"k8s.io/kubernetes/cmd/kube-controller-manager/names"
 
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard"
@@ -78,52 +80,26 @@ func (f *sandboxFlags) capacity() (corev1.ResourceList, error) {
 // startSandbox starts the control plane, the loops, the scheduler and the
 // simulated nodes. It returns when the API server is ready and all of them have
 // begun. progress gets a line now and then.
-func (s *session) startSandbox(ctx context.Context, f sandboxFlags, o *controllers.Options, namespace string, mode state.Mode, loopsOn bool, progress func(string)) error {
-	capacity, err := f.capacity()
+//
+// The mode is that of the loops. Manifests, scheduler and nodes are the world
+// that the loops live in: they write for real in any mode.
+func (s *session) startSandbox(ctx context.Context, f sandboxFlags, o *controllers.Options, namespace string, mode state.Mode, progress func(string)) error {
+	simulated, err := f.simulation()
 	if err != nil {
 		return err
 	}
-	behaviour, err := nodes.ParsePodBehaviour(f.pods)
+	options, err := s.controlPlane(f, o, mode)
 	if err != nil {
 		return err
 	}
-	if f.nodes < 0 {
-		return fmt.Errorf("--nodes %d: a cluster cannot have less than no nodes", f.nodes)
-	}
-	gates, err := o.FeatureGates()
-	if err != nil {
-		return err
-	}
-	if err := emulate(f.version); err != nil {
-		return err
-	}
-	options := sandbox.Options{KubernetesVersion: f.version, FeatureGates: gates, Progress: progress}
-	if f.auditLog != "" {
-		options.Audit, options.AuditLog = sandbox.AuditRequest, f.auditLog
-	}
-	if !loopsOn {
-		// Without its controller no ServiceAccount would ever exist, and
-		// admission would turn every pod away.
-		options.DisableAdmission = []string{"ServiceAccount"}
-	}
+	options.Progress = progress
 	sb, err := sandbox.Start(ctx, options)
 	if err != nil {
 		return err
 	}
 	s.sandbox = sb
 	s.onStop(sb.Close)
-
-	endpoint := sb.Endpoint()
-	grant, err := guard.GrantSandbox(endpoint.URL, endpoint.CA, sandbox.Recognise)
-	if err != nil {
-		return err
-	}
-	wrap, err := s.guarded(guard.Options{Mode: mode, Grant: grant})
-	if err != nil {
-		return err
-	}
-	s.config, err = connect.Server(connect.Endpoint(endpoint), wrap, connect.Limits{QPS: sandboxQPS, Burst: sandboxBurst})
-	if err != nil {
+	if err := s.connectSandbox(mode); err != nil {
 		return err
 	}
 
@@ -137,46 +113,118 @@ func (s *session) startSandbox(ctx context.Context, f sandboxFlags, o *controlle
 	if err != nil {
 		return err
 	}
-
-	started := make(chan error, 2)
-	parts := 0
-	run := func(f func() error) {
-		parts++
-		go func() { started <- f() }()
-	}
-	if loopsOn {
-		run(func() error {
+	var starting errgroup.Group
+	if len(component.Generic.Controllers) > 0 {
+		starting.Go(func() error {
 			return s.startLoops(ctx, controllers.Config{Component: component, Namespace: namespace, RootCA: inputs.RootCA})
 		})
 	}
-	if f.nodes > 0 {
-		run(func() error {
-			cluster, err := simulate.Start(klog.NewContext(ctx, s.logger), simulate.Options{
-				Config: s.config, Nodes: f.nodes, Capacity: capacity, Pods: behaviour,
-				Scheduler: true, Storage: true, Recorder: s.hub,
-			})
-			if err == nil {
-				s.cluster = cluster
-			}
-			return err
-		})
+	if simulated.Nodes > 0 {
+		starting.Go(func() error { return s.startSimulation(ctx, simulated) })
 	}
-	for range parts {
-		if failed := <-started; failed != nil && err == nil {
-			err = failed
+	return starting.Wait()
+}
+
+// simulation reads the flags that describe nodes and pods.
+func (f *sandboxFlags) simulation() (simulate.Options, error) {
+	capacity, err := f.capacity()
+	if err != nil {
+		return simulate.Options{}, err
+	}
+	behaviour, err := nodes.ParsePodBehaviour(f.pods)
+	if err != nil {
+		return simulate.Options{}, err
+	}
+	if f.nodes < 0 {
+		return simulate.Options{}, fmt.Errorf("--nodes %d: a cluster cannot have less than no nodes", f.nodes)
+	}
+	return simulate.Options{Nodes: f.nodes, Capacity: capacity, Pods: behaviour, Scheduler: true, Storage: true}, nil
+}
+
+// controlPlane says what control plane the flags ask for. Where a loop that
+// admission relies on does not run, or runs dry, the plugin is off too, and apply
+// does not wait for the loop: without ServiceAccounts, or with quotas whose usage nobody
+// counts, every pod would be turned away.
+func (s *session) controlPlane(f sandboxFlags, o *controllers.Options, mode state.Mode) (sandbox.Options, error) {
+	gates, err := o.FeatureGates()
+	if err != nil {
+		return sandbox.Options{}, err
+	}
+	if err := emulate(f.version); err != nil {
+		return sandbox.Options{}, err
+	}
+	options := sandbox.Options{KubernetesVersion: f.version, FeatureGates: gates}
+	if f.auditLog != "" {
+		options.Audit, options.AuditLog = sandbox.AuditRequest, f.auditLog
+	}
+	for _, reliance := range []struct {
+		controller, plugin string
+		noWait             *bool
+	}{
+		{names.ServiceAccountController, "ServiceAccount", &s.applyOptions.NoServiceAccountWait},
+		{names.ResourceQuotaController, "ResourceQuota", &s.applyOptions.NoQuotaWait},
+	} {
+		selected, err := o.Selected(reliance.controller)
+		if err != nil {
+			return sandbox.Options{}, err
+		}
+		if !selected || mode != state.ModeActive {
+			*reliance.noWait = true
+			options.DisableAdmission = append(options.DisableAdmission, reliance.plugin)
 		}
 	}
+	return options, nil
+}
+
+// connectSandbox makes the configs for the sandbox: one for the loops, in their
+// mode, and one for the world around them.
+func (s *session) connectSandbox(mode state.Mode) error {
+	endpoint := s.sandbox.Endpoint()
+	grant, err := guard.GrantSandbox(endpoint.URL, endpoint.CA, sandbox.Recognise)
 	if err != nil {
 		return err
 	}
-	if s.cluster != nil {
-		s.settler.Probes = append(s.settler.Probes, s.cluster)
-		s.onStop(func(context.Context) error {
-			s.cluster.Stop()
-			s.cluster.Wait()
-			return nil
-		})
+	limits := connect.Limits{QPS: sandboxQPS, Burst: sandboxBurst}
+	wrap, err := s.guarded(guard.Options{Mode: state.ModeActive, Grant: grant})
+	if err != nil {
+		return err
 	}
+	if s.world, err = connect.Server(connect.Endpoint(endpoint), wrap, limits); err != nil {
+		return err
+	}
+	if mode == state.ModeActive {
+		s.config = s.world
+		return nil
+	}
+	if wrap, err = s.guarded(guard.Options{Mode: mode}); err != nil {
+		return err
+	}
+	s.config, err = connect.Server(connect.Endpoint(endpoint), wrap, limits)
+	return err
+}
+
+func (s *session) startSimulation(ctx context.Context, options simulate.Options) error {
+	options.Config, options.Recorder = s.world, s.hub
+	cluster, err := simulate.Start(klog.NewContext(ctx, s.logger), options)
+	if err != nil {
+		return err
+	}
+	s.onStop(func(ctx context.Context) error {
+		cluster.Stop()
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			cluster.Wait()
+		}()
+		select {
+		case <-ended:
+			return nil
+		case <-ctx.Done():
+			return fmt.Errorf("stop the simulated nodes: %w", context.Cause(ctx))
+		}
+	})
+	s.cluster = cluster
+	s.settler.Probes = append(s.settler.Probes, cluster)
 	return nil
 }
 
@@ -201,6 +249,6 @@ func (s *session) shutDown(stderr io.Writer) {
 	ctx, cancel := context.WithTimeoutCause(context.Background(), stopWithin, fmt.Errorf("%s are over", stopWithin))
 	defer cancel()
 	if err := s.stop(ctx); err != nil {
-		fmt.Fprintln(stderr, "warning:", err)
+		fmt.Fprintln(stderr, "warning:", printable(err))
 	}
 }

@@ -144,10 +144,10 @@ func (o *diffOptions) run(ctx context.Context) error {
 func (o *diffOptions) simulate(ctx context.Context, s *session, in diffInput) (*state.Plan, error) {
 	progress := newProgress(o.ErrOut)
 	defer progress.done()
-	if err := s.startSandbox(ctx, o.sandbox, o.controllers, "", state.ModeActive, true, progress.line); err != nil {
+	if err := s.startSandbox(ctx, o.sandbox, o.controllers, "", state.ModeActive, progress.line); err != nil {
 		return nil, err
 	}
-	cluster, err := plan.NewCluster(s.config)
+	cluster, err := plan.NewCluster(s.world)
 	if err != nil {
 		return nil, err
 	}
@@ -155,7 +155,8 @@ func (o *diffOptions) simulate(ctx context.Context, s *session, in diffInput) (*
 	if o.sandbox.version != "" {
 		input.KubernetesVersion = o.sandbox.version
 	}
-	options := plan.Options{Namespace: o.namespace}
+	options := s.applyOptions
+	options.Namespace = o.namespace
 
 	progress.line("waiting for the empty cluster to settle")
 	if _, err := o.settle(ctx, s, &input); err != nil {

@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
+
+	"github.com/kctl-ctrl/kctl-ctrl/render"
 )
 
 // Exit codes, the same for every verb. They follow kubectl diff: 0 and 1 are
@@ -54,13 +57,21 @@ func exitCode(err error, stderr io.Writer) int {
 	case errors.Is(err, errInterrupted), errors.Is(err, context.Canceled):
 		return exitInterrupted
 	case errors.As(err, &unsettled):
-		fmt.Fprintln(stderr, "error:", err)
+		fmt.Fprintln(stderr, "error:", printable(err))
 		for _, reason := range unsettled.reasons {
-			fmt.Fprintln(stderr, "  -", reason)
+			fmt.Fprintln(stderr, "  -", render.Sanitise(reason))
 		}
 		return exitUnsettled
 	default:
-		fmt.Fprintln(stderr, "error:", err)
+		fmt.Fprintln(stderr, "error:", printable(err))
 		return exitError
 	}
+}
+
+// printable is an error's text for a terminal or the log of a CI job. Errors
+// quote manifests and servers: nothing in them may act on what shows them. Lines
+// are kept, and those after the first are indented, so that none of them can be
+// taken for a command to the CI system.
+func printable(err error) string {
+	return strings.ReplaceAll(render.SanitiseKeeping(err.Error(), render.KeepLines), "\n", "\n  ")
 }

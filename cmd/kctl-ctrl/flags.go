@@ -39,7 +39,7 @@ type logFlags struct {
 
 func (l *logFlags) addTo(flags *pflag.FlagSet) {
 	flags.StringVar(&l.file, "log-file", "", "write the log of the embedded components to this file (default kctl-ctrl.log in the state directory)")
-	flags.IntVar(&l.verbosity, "log-level", 0, "verbosity of that log, as of kube-controller-manager's -v")
+	flags.IntVar(&l.verbosity, "log-level", 0, "verbosity of that log, as of kube-controller-manager's -v, 7 at most")
 }
 
 // loopFlagsInHelp are the flags of the loops that a command's help shows; the

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"runtime"
+	"syscall"
 
 	"github.com/go-logr/logr"
 	"k8s.io/klog/v2"
@@ -31,28 +33,35 @@ func stateDir() (string, error) {
 	return filepath.Join(home, ".local", "state", "kctl-ctrl"), nil
 }
 
-// openLog opens the log for appending: private to the user, whatever the umask.
-// Where no file can be written, logs are dropped and the reason is returned.
-func openLog(path string) (io.WriteCloser, string, error) {
+// openLog opens the log for appending: readable by the user alone, whatever the
+// umask and whatever mode it had, and never through a symbolic link. Where it
+// cannot be written, the reason is returned and the writer drops everything.
+func openLog(path string) (io.WriteCloser, error) {
 	if path == "" {
 		dir, err := stateDir()
 		if err != nil {
-			return discard{}, "", err
+			return discard{}, err
+		}
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return discard{}, fmt.Errorf("make the directory for logs: %w", err)
 		}
 		path = filepath.Join(dir, "kctl-ctrl.log")
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return discard{}, "", fmt.Errorf("make the directory for logs: %w", err)
-	}
-	flags := os.O_CREATE | os.O_WRONLY | os.O_APPEND
-	if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && info.Size() > maxLogSize {
-		flags |= os.O_TRUNC
-	}
-	file, err := os.OpenFile(path, flags, 0o600)
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {
-		return discard{}, "", fmt.Errorf("open the log: %w", err)
+		return discard{}, fmt.Errorf("open the log: %w", err)
 	}
-	return file, path, nil
+	info, err := file.Stat()
+	if err == nil && info.Mode().IsRegular() {
+		err = file.Chmod(0o600)
+		if err == nil && info.Size() > maxLogSize {
+			err = file.Truncate(0)
+		}
+	}
+	if err != nil {
+		return discard{}, errors.Join(fmt.Errorf("open the log: %w", err), file.Close())
+	}
+	return file, nil
 }
 
 type discard struct{}

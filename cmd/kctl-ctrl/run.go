@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
@@ -27,6 +28,8 @@ type runOptions struct {
 	sandbox     sandboxFlags
 	journal     journalFlags
 	logs        logFlags
+	// flags are the command's, to see which were set.
+	flags *pflag.FlagSet
 
 	sandboxed     bool
 	dryRun        string
@@ -63,6 +66,7 @@ plane that is started for this command and removed with it.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
 	flags := cmd.Flags()
+	o.flags = flags
 	flags.BoolVar(&o.sandboxed, "sandbox", false, "run on an embedded control plane instead of the current context")
 	flags.StringVar(&o.dryRun, "dry-run", "", "client: writes are answered in this program (the default on a cluster); server: they are sent with dryRun=All")
 	flags.BoolVar(&o.active, "active", false, "write for real; only on a sandbox (the default with --sandbox)")
@@ -111,12 +115,27 @@ func (o *runOptions) check() (state.Mode, error) {
 		return "", errors.New("--until-settled and --for exclude each other")
 	case o.manifests.given() && !o.sandboxed:
 		return "", errors.New("-f and -k apply manifests to a sandbox: add --sandbox, or apply them with kubectl")
+	case !o.sandboxed && o.sandboxFlag() != "":
+		return "", fmt.Errorf("--%s describes a sandbox: add --sandbox", o.sandboxFlag())
 	case o.untilSettled && !o.sandboxed && o.timeout <= 0:
 		return "", errors.New("--until-settled on a cluster needs --timeout: others write there too, and it may never come to rest")
 	case o.horizon < 0 || o.timeout < 0 || o.duration < 0:
 		return "", errors.New("--horizon, --timeout and --for must not be negative")
 	}
 	return mode, nil
+}
+
+// sandboxFlag names a flag that was set and means nothing without a sandbox.
+func (o *runOptions) sandboxFlag() string {
+	described := pflag.NewFlagSet("sandbox", pflag.ContinueOnError)
+	(&sandboxFlags{}).addTo(described)
+	set := ""
+	described.VisitAll(func(f *pflag.Flag) {
+		if f.Name != "kubernetes-version" && o.flags.Changed(f.Name) {
+			set = f.Name
+		}
+	})
+	return set
 }
 
 func (o *runOptions) run(ctx context.Context) error {
@@ -164,7 +183,7 @@ func (o *runOptions) work(ctx context.Context, s *session, mode state.Mode, obje
 	var err error
 	if o.sandboxed {
 		s.hub.Record(o.started(mode, "sandbox", sandbox.LinkedVersion))
-		err = s.startSandbox(ctx, o.sandbox, o.controllers, *o.kubeconfig.Namespace, mode, true, progress.line)
+		err = s.startSandbox(ctx, o.sandbox, o.controllers, *o.kubeconfig.Namespace, mode, progress.line)
 	} else {
 		err = o.startOnCluster(ctx, s, mode, progress.line)
 	}
@@ -296,11 +315,13 @@ func causeOf(ctx context.Context, err error) error {
 
 // apply puts manifests into the sandbox.
 func (s *session) apply(ctx context.Context, objects []plan.Object, namespace string) error {
-	cluster, err := plan.NewCluster(s.config)
+	cluster, err := plan.NewCluster(s.world)
 	if err != nil {
 		return err
 	}
-	applied, err := cluster.Apply(ctx, objects, plan.Options{Namespace: namespace})
+	options := s.applyOptions
+	options.Namespace = namespace
+	applied, err := cluster.Apply(ctx, objects, options)
 	if err != nil {
 		return fmt.Errorf("apply the manifests:\n%w", err)
 	}

@@ -1,12 +1,14 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
-	"strings"
+	"os/signal"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -51,7 +53,7 @@ and leaves their place to your own.`,
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), cmd, args) },
+		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args) },
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "write the kubeconfig to this file (default: in the sandbox's own directory)")
@@ -61,8 +63,8 @@ and leaves their place to your own.`,
 	return cmd
 }
 
-func (o *sandboxCommandOptions) run(ctx context.Context, cmd *cobra.Command, args []string) (err error) {
-	ctx, cancel := withSignals(ctx, o.ErrOut, "stopping the sandbox")
+func (o *sandboxCommandOptions) run(ctx context.Context, args []string) (err error) {
+	ctx, cancel := withSignals(ctx, o.ErrOut, "stopping the sandbox", o.stopSignals(args)...)
 	defer cancel()
 	s, err := newSession(sessionOptions{logFile: o.logs.file, logVerbosity: o.logs.verbosity})
 	if err != nil {
@@ -73,7 +75,7 @@ func (o *sandboxCommandOptions) run(ctx context.Context, cmd *cobra.Command, arg
 	begin := time.Now()
 	progress := newProgress(o.ErrOut)
 	defer progress.done()
-	if err := s.startSandbox(ctx, o.sandbox, o.controllers, "", state.ModeActive, o.loopsOn(cmd), progress.line); err != nil {
+	if err := s.startSandbox(ctx, o.sandbox, o.controllers, "", state.ModeActive, progress.line); err != nil {
 		return causeOf(ctx, err)
 	}
 	path, err := s.sandbox.WriteKubeconfig(o.kubeconfig)
@@ -81,7 +83,11 @@ func (o *sandboxCommandOptions) run(ctx context.Context, cmd *cobra.Command, arg
 		return err
 	}
 	if o.kubeconfig != "" {
-		defer func() { err = errors.Join(err, os.Remove(path)) }()
+		written, readErr := os.ReadFile(path)
+		if readErr != nil {
+			return fmt.Errorf("read the kubeconfig back: %w", readErr)
+		}
+		defer func() { err = errors.Join(err, removeIfSame(path, written)) }()
 	}
 	progress.done()
 	if len(args) > 0 {
@@ -99,10 +105,24 @@ func (o *sandboxCommandOptions) run(ctx context.Context, cmd *cobra.Command, arg
 	return context.Cause(ctx)
 }
 
-// loopsOn is false for --controllers= only.
-func (o *sandboxCommandOptions) loopsOn(cmd *cobra.Command) bool {
-	flag := cmd.Flags().Lookup("controllers")
-	return flag == nil || !flag.Changed || strings.Trim(flag.Value.String(), "[]") != ""
+// removeIfSame removes a file that this program wrote, unless somebody has
+// replaced it since.
+func removeIfSame(path string, written []byte) error {
+	now, err := os.ReadFile(path)
+	if err != nil || !bytes.Equal(now, written) {
+		return nil
+	}
+	return os.Remove(path)
+}
+
+// stopSignals leaves Ctrl-C to the command where there is one. It is caught and
+// dropped rather than ignored: a command would inherit that.
+func (o *sandboxCommandOptions) stopSignals(args []string) []os.Signal {
+	if len(args) > 0 {
+		signal.Notify(make(chan os.Signal, 1), os.Interrupt)
+		return []os.Signal{syscall.SIGTERM, syscall.SIGHUP}
+	}
+	return stopSignals()
 }
 
 func (o *sandboxCommandOptions) printUse(path string, took time.Duration) {
@@ -120,20 +140,23 @@ Ctrl-C ends it and removes everything.
 }
 
 // runWith runs a command with KUBECONFIG set and returns its exit code as a
-// commandExit. When ctx ends, the command is asked to end too and gets two
-// seconds for it.
+// commandExit: 128 and the signal's number where a signal ended it.
+//
+// Ctrl-C at a terminal reaches the command too, and is the command's business: a
+// shell or a debugger goes on. Other ends of ctx ask the command to end and give
+// it two seconds.
 func runWith(ctx context.Context, streams genericiooptions.IOStreams, kubeconfig string, args []string) error {
 	command := exec.CommandContext(ctx, args[0], args[1:]...)
 	command.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig)
 	command.Stdin, command.Stdout, command.Stderr = streams.In, streams.Out, streams.ErrOut
-	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) }
+	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
 	command.WaitDelay = 2 * time.Second
 	err := command.Run()
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
 		code := exit.ExitCode()
-		if code < 0 {
-			code = exitInterrupted
+		if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+			code = 128 + int(status.Signal())
 		}
 		return &commandExit{code: code}
 	}

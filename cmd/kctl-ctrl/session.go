@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard"
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/plan"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/sandbox"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/settle"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/simulate"
@@ -39,8 +41,11 @@ type session struct {
 	settler *settle.Settler
 	logger  logr.Logger
 
-	guard  *guard.Guard
-	config *rest.Config
+	// config is the loops' way to the API server; world is that of what they
+	// live among on a sandbox: manifests, scheduler, nodes.
+	config, world *rest.Config
+	// applyOptions leave out the waits for loops that do not run.
+	applyOptions plan.Options
 
 	sandbox *sandbox.Sandbox
 	cluster *simulate.Cluster
@@ -61,15 +66,24 @@ type sessionOptions struct {
 	horizon      time.Duration
 }
 
+// maxLogVerbosity keeps klog below the level at which client-go v0.37.1 logs the
+// bodies of requests and answers (transport/round_trippers.go, rest/request.go):
+// Secrets would be among them.
+const maxLogVerbosity = 7
+
 // newSession makes the journal and the taps. Nothing is connected yet.
 func newSession(o sessionOptions) (*session, error) {
 	s := &session{hub: hub.New(hub.Options{}), writes: settle.NewWrites(nil)}
 	s.tap = tap.New(s.hub)
-	out, _, err := openLog(o.logFile)
-	if err != nil && o.logFile != "" {
-		return nil, err
+	out, err := openLog(o.logFile)
+	if err != nil {
+		if o.logFile != "" {
+			s.hub.Close()
+			return nil, err
+		}
+		s.hub.Record(state.Note{Source: "session", Text: "there is no log of upstream's components: " + err.Error(), Warning: true})
 	}
-	s.logger = sendKlogTo(out, o.logVerbosity, s.tap.Logger)
+	s.logger = sendKlogTo(out, min(o.logVerbosity, maxLogVerbosity), s.tap.Logger)
 	s.onStop(func(context.Context) error {
 		klog.Flush()
 		return out.Close()
@@ -79,7 +93,12 @@ func newSession(o sessionOptions) (*session, error) {
 		s.hub.Close()
 		return nil
 	})
-	runtime.ErrorHandlers = append(runtime.ErrorHandlers, s.tap.ErrorHandler)
+	handlers := runtime.ErrorHandlers
+	runtime.ErrorHandlers = append(slices.Clip(handlers), s.tap.ErrorHandler)
+	s.onStop(func(context.Context) error {
+		runtime.ErrorHandlers = handlers
+		return nil
+	})
 	s.settler = &settle.Settler{Loops: loops{s}, Writes: s.writes, Horizon: o.horizon}
 	return s, nil
 }
@@ -130,7 +149,6 @@ func (s *session) guarded(o guard.Options) (connect.Wrap, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.guard = g
 	return func(rt http.RoundTripper) http.RoundTripper { return s.writes.Wrap(g.Wrap(rt)) }, nil
 }
 

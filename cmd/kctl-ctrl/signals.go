@@ -9,13 +9,22 @@ import (
 	"syscall"
 )
 
-// withSignals returns a context that the first Ctrl-C, SIGTERM or SIGHUP ends,
-// with a word on stderr about what happens now. The second one exits at once:
-// the sandbox's child then cleans up after itself, for it sees its parent go.
-func withSignals(parent context.Context, stderr io.Writer, stopping string) (context.Context, context.CancelFunc) {
+// stopSignals are what ends a command: Ctrl-C, SIGTERM and the terminal's end.
+func stopSignals() []os.Signal {
+	return []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP}
+}
+
+// withSignals returns a context that the first of the signals ends (stopSignals
+// where none is given), with a word on stderr about what happens now. The second
+// one exits at once: the sandbox's child then cleans up after itself, for it
+// sees its parent go.
+func withSignals(parent context.Context, stderr io.Writer, stopping string, on ...os.Signal) (context.Context, context.CancelFunc) {
+	if len(on) == 0 {
+		on = stopSignals()
+	}
 	ctx, cancel := context.WithCancelCause(parent)
 	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	signal.Notify(signals, on...)
 	done := make(chan struct{})
 	go func() {
 		select {

@@ -147,6 +147,16 @@ func (o *Options) SelectByDefault(list ...string) {
 	}
 }
 
+// Selected reports whether --controllers selects a controller, by its full name.
+// Whether it can start is another matter.
+func (o *Options) Selected(name string) (bool, error) {
+	selected, err := choose(table(), o.upstream.Generic.Controllers)
+	if err != nil {
+		return false, fmt.Errorf("--controllers: %w", err)
+	}
+	return selected[name], nil
+}
+
 // Complete sets the feature gates of this process from the flags, checks all
 // flags by upstream's rules and returns the configuration of the loops. The
 // release that the process emulates stays what it is. A name

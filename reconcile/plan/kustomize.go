@@ -39,7 +39,13 @@ func (l *loader) kustomize(dir string) {
 	options.Reorder = krusty.ReorderOptionUnspecified
 	options.LoadRestrictions = types.LoadRestrictionsRootOnly
 	options.PluginConfig = types.DisabledPluginConfig()
-	built, err := krusty.MakeKustomizer(options).Run(localOnly{filesys.MakeFsOnDisk()}, dir)
+	disk := localOnly{FileSystem: filesys.MakeFsOnDisk(), refused: new(error)}
+	built, err := krusty.MakeKustomizer(options).Run(disk, dir)
+	if *disk.refused != nil {
+		// kustomize takes a file that cannot be read for one that is not there.
+		l.fail(at, fmt.Errorf("build the kustomization: %w", *disk.refused))
+		return
+	}
 	if err != nil {
 		l.fail(at, fmt.Errorf("build the kustomization: %s", strings.TrimSpace(err.Error())))
 		return
@@ -81,7 +87,11 @@ func remote(path string) bool {
 
 // localOnly is the disk, read-only, that refuses to hand out a configuration
 // which refers to something remote.
-type localOnly struct{ filesys.FileSystem }
+type localOnly struct {
+	filesys.FileSystem
+	// refused is the first refusal.
+	refused *error
+}
 
 // ReadFile reads a file for kustomize.
 func (l localOnly) ReadFile(path string) ([]byte, error) {
@@ -89,29 +99,41 @@ func (l localOnly) ReadFile(path string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := l.inspect(path, content); err != nil {
+		if *l.refused == nil {
+			*l.refused = err
+		}
+		return nil, err
+	}
+	return content, nil
+}
+
+// inspect returns an error if a file is a configuration that kustomize must not
+// get to see.
+func (l localOnly) inspect(path string, content []byte) error {
 	isKustomization := slices.Contains(konfig.RecognizedKustomizationFileNames(), filepath.Base(path))
 	if !isKustomization && !strings.Contains(string(content), konfig.BuiltinPluginApiVersion) {
-		return content, nil
+		return nil
 	}
 	for _, d := range split(content) {
 		converted, err := yaml.YAMLToJSONStrict(d.text)
 		if err != nil {
 			line, _, err := brokenAt(d, err)
-			return nil, fmt.Errorf("%s:%d: %w", path, line, err)
+			return fmt.Errorf("%s:%d: %w", path, line, err)
 		}
 		var value any
 		if err := utiljson.Unmarshal(converted, &value); err != nil {
-			return nil, fmt.Errorf("%s: %w", path, err)
+			return fmt.Errorf("%s: %w", path, err)
 		}
 		config, _ := value.(map[string]any)
 		if !isKustomization && config["apiVersion"] != konfig.BuiltinPluginApiVersion {
 			continue
 		}
 		if err := l.check(filepath.Dir(path), "", value); err != nil {
-			return nil, fmt.Errorf("%s: %w", path, err)
+			return fmt.Errorf("%s: %w", path, err)
 		}
 	}
-	return content, nil
+	return nil
 }
 
 // loadedFields are the fields of kustomizations and of the configurations of

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
 // Position is where a manifest stands. The zero Position is unknown.
@@ -43,7 +45,8 @@ func describe(content map[string]any) string {
 	return strings.TrimSpace(u.GetKind() + " " + name)
 }
 
-// Problem is one thing wrong with one manifest.
+// Problem is one thing wrong with one manifest. Its text is one line, whatever
+// the manifest and the server put into it.
 type Problem struct {
 	At Position
 	// Object is "Deployment shop/web", or empty where it is not known.
@@ -59,7 +62,7 @@ func (p *Problem) Error() string {
 		}
 	}
 	b.WriteString(p.Err.Error())
-	return b.String()
+	return state.OneLine(b.String())
 }
 
 func (p *Problem) Unwrap() error { return p.Err }

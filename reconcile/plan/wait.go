@@ -2,6 +2,7 @@ package plan
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -36,7 +37,9 @@ func (a *applying) until(ctx context.Context, check func(context.Context) (reaso
 		return nil
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
-	case wait.Interrupted(err):
+	case wait.Interrupted(err) || last != "" && errors.Is(err, context.DeadlineExceeded):
+		// The deadline shows as an error of its own where it falls into a
+		// request: what was waited for says more.
 		return fmt.Errorf("gave up after %s: %s", a.options.Timeout, last)
 	default:
 		return err
