@@ -5,17 +5,22 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/kubernetes/cmd/kube-controller-manager/names"
+	"k8s.io/kubernetes/pkg/controller"
 
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/plan"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/sandbox"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/settle"
+	"github.com/kctl-ctrl/kctl-ctrl/render"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -266,6 +271,7 @@ func (s *session) waitSettled(ctx context.Context, timeout time.Duration) ([]set
 	switch {
 	case err == nil:
 		s.noteUnscheduled()
+		s.noteExpectations()
 		s.note("settle", "the loops have come to rest")
 		return later, nil
 	case errors.Is(err, context.DeadlineExceeded) && errors.As(err, &moving):
@@ -285,6 +291,24 @@ func (s *session) noteUnscheduled() {
 			Source: "kube-scheduler", Warning: true,
 			Text: fmt.Sprintf("pod %s/%s has no node: %s", pod.Namespace, pod.Name, cmp.Or(pod.Message, pod.Reason)),
 		})
+	}
+}
+
+// noteExpectations says which syncs of a dry run wait for objects that will never
+// come: controllers that count what they created (k8s.io/kubernetes v1.37.1
+// pkg/controller/controller_utils.go) skip a key until its objects appear or
+// ExpectationsTimeout is over.
+func (s *session) noteExpectations() {
+	expecting := []string{names.DaemonSetController, names.JobController, names.ReplicaSetController, names.ReplicationControllerController}
+	waiting := map[string]bool{}
+	for write := range s.hub.Flush().Writes.All() {
+		if write.Result == state.WriteDry && write.Cause.Key != "" &&
+			(write.Verb == "create" || write.Verb == "delete") && slices.Contains(expecting, write.Controller) {
+			waiting[render.ShortName(write.Controller)+" "+write.Cause.Key] = true
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(waiting)) {
+		s.note("settle", "%s waits up to %s for what it wrote dry to appear", key, state.Short(controller.ExpectationsTimeout))
 	}
 }
 
