@@ -224,7 +224,7 @@ func (s *session) startSimulation(ctx context.Context, options simulate.Options)
 		}
 	})
 	s.cluster = cluster
-	s.settler.Probes = append(s.settler.Probes, cluster)
+	s.addProbe(cluster)
 	return nil
 }
 

@@ -110,6 +110,13 @@ func (s *session) onStop(f func(context.Context) error) {
 	s.stops = append(s.stops, f)
 }
 
+// addProbe has the settler ask p too. Parts of a session start side by side.
+func (s *session) addProbe(p settle.Probe) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.settler.Probes = append(s.settler.Probes, p)
+}
+
 // stop ends everything that was started, in reverse order, within ctx.
 func (s *session) stop(ctx context.Context) error {
 	s.mu.Lock()
@@ -188,6 +195,7 @@ func (s *session) startLoops(ctx context.Context, c controllers.Config) error {
 	if err := manager.Start(ctx); err != nil {
 		return err
 	}
+	s.addProbe(manager)
 	s.note("controllers", "%s", describeLoops(manager.Statuses()))
 	return nil
 }
