@@ -12,7 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/klog/v2"
-	"k8s.io/kubernetes/cmd/kube-controller-manager/names"
+	controllernames "k8s.io/kubernetes/cmd/kube-controller-manager/names"
 
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard"
@@ -161,8 +161,8 @@ func (s *session) controlPlane(f sandboxFlags, o *controllers.Options, mode stat
 		controller, plugin string
 		noWait             *bool
 	}{
-		{names.ServiceAccountController, "ServiceAccount", &s.applyOptions.NoServiceAccountWait},
-		{names.ResourceQuotaController, "ResourceQuota", &s.applyOptions.NoQuotaWait},
+		{controllernames.ServiceAccountController, "ServiceAccount", &s.applyOptions.NoServiceAccountWait},
+		{controllernames.ResourceQuotaController, "ResourceQuota", &s.applyOptions.NoQuotaWait},
 	} {
 		selected, err := o.Selected(reliance.controller)
 		if err != nil {
@@ -184,6 +184,7 @@ func (s *session) connectSandbox(mode state.Mode) error {
 	if err != nil {
 		return err
 	}
+	s.mode = mode
 	limits := connect.Limits{QPS: sandboxQPS, Burst: sandboxBurst}
 	wrap, err := s.guarded(guard.Options{Mode: state.ModeActive, Grant: grant})
 	if err != nil {

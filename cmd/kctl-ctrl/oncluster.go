@@ -66,6 +66,7 @@ func (o *runOptions) guardFor(ctx context.Context, s *session, loader clientcmd.
 	if err != nil {
 		return nil, err
 	}
+	s.mode = mode
 	options := guard.Options{Mode: mode, BasePath: target.Path()}
 	switch mode {
 	case state.ModeActive:

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
-	"k8s.io/kubernetes/cmd/kube-controller-manager/names"
+	controllernames "k8s.io/kubernetes/cmd/kube-controller-manager/names"
 	"k8s.io/kubernetes/pkg/controller"
 
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
@@ -299,7 +299,7 @@ func (s *session) noteUnscheduled() {
 // pkg/controller/controller_utils.go) skip a key until its objects appear or
 // ExpectationsTimeout is over.
 func (s *session) noteExpectations() {
-	expecting := []string{names.DaemonSetController, names.JobController, names.ReplicaSetController, names.ReplicationControllerController}
+	expecting := []string{controllernames.DaemonSetController, controllernames.JobController, controllernames.ReplicaSetController, controllernames.ReplicationControllerController}
 	waiting := map[string]bool{}
 	for write := range s.hub.Flush().Writes.All() {
 		if write.Result == state.WriteDry && write.Cause.Key != "" &&

@@ -44,6 +44,8 @@ type session struct {
 	// config is the loops' way to the API server; world is that of what they
 	// live among on a sandbox: manifests, scheduler, nodes.
 	config, world *rest.Config
+	// mode is what becomes of the loops' writes; empty before there is a config.
+	mode state.Mode
 	// applyOptions leave out the waits for loops that do not run.
 	applyOptions plan.Options
 
