@@ -4,6 +4,7 @@ import (
 	"container/heap"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
@@ -25,7 +26,8 @@ func (t *Tap) pause(controller string, on bool) {
 }
 
 // Step lets one key of a paused controller through to a worker, ahead of the
-// others. A delayed key becomes ready for that. It fails if the controller is
+// others. A delayed key becomes ready for that. To step a key again that no
+// worker has taken yet changes nothing. It fails if the controller is
 // not paused, if the queue does not hold the key, or if the key is being
 // processed.
 func (t *Tap) Step(controller, queue, key string) error {
@@ -105,8 +107,10 @@ func (q *queue[K]) step(key string) error {
 	if !e.ready {
 		q.hurry(e)
 	}
-	q.next = append(q.next, e.item)
-	q.cond.Signal()
+	if !slices.Contains(q.next, e.item) {
+		q.next = append(q.next, e.item)
+		q.cond.Signal()
+	}
 	q.tap.changed.notify()
 	return nil
 }
@@ -159,6 +163,7 @@ func (q *queue[K]) discard(e *entry[K]) {
 	if e.ready && q.extract(e.item) {
 		q.orig.done(e.item)
 		e.ready = false
+		q.next = slices.DeleteFunc(q.next, func(item K) bool { return item == e.item })
 	}
 	if q.orig.limiter != nil {
 		q.orig.limiter.Forget(e.item)

@@ -1,6 +1,7 @@
 package tap
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -83,6 +84,66 @@ func TestStep(t *testing.T) {
 		}
 		tp.Resume("ctl")
 		equal(t, "the others keep their order", <-keys+<-keys, "ac")
+		c.shutDown()
+		<-keys
+	})
+}
+
+// A worker must outlive what is asked of its paused queue meanwhile: nobody
+// starts another one.
+func TestPausedWorkerLives(t *testing.T) {
+	for name, then := range map[string]func(*Tap) error{
+		"step twice":     func(tp *Tap) error { return tp.Step("ctl", "queue", "a") },
+		"step then drop": func(tp *Tap) error { return tp.Drop("ctl", "queue", "a") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c, tp, j := tappedTarget(t)
+				tp.Pause("ctl")
+				c.queue.Add("a")
+				c.queue.Add("b")
+				if err := tp.Step("ctl", "queue", "a"); err != nil {
+					t.Fatal(err)
+				}
+				if err := then(tp); err != nil {
+					t.Fatal(err)
+				}
+				keys := worker(c)
+				if len(of[state.KeyDropped](j)) == 0 {
+					equal(t, "stepped", <-keys, "a")
+				}
+				nothing(t, keys)
+				// What is asked while the worker waits in Get, as well.
+				if err := tp.Step("ctl", "queue", "b"); err != nil {
+					t.Fatal(err)
+				}
+				_ = then(tp) // the queue may not hold it any more
+				equal(t, "stepped while it waits", <-keys, "b")
+				nothing(t, keys)
+				tp.Resume("ctl")
+				c.queue.Add("c")
+				equal(t, "after the pause", <-keys, "c")
+				c.shutDown()
+				<-keys
+			})
+		})
+	}
+}
+
+// A key that was dropped is stepped again only if that is asked again.
+func TestDropForgetsTheStep(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, tp, _ := tappedTarget(t)
+		tp.Pause("ctl")
+		c.queue.Add("a")
+		if err := errors.Join(tp.Step("ctl", "queue", "a"), tp.Drop("ctl", "queue", "a")); err != nil {
+			t.Fatal(err)
+		}
+		c.queue.Add("a")
+		keys := worker(c)
+		nothing(t, keys)
+		tp.Resume("ctl")
+		equal(t, "after the pause", <-keys, "a")
 		c.shutDown()
 		<-keys
 	})

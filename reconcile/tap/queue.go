@@ -170,13 +170,14 @@ func (q *queue[K]) Get() (item K, shutdown bool) {
 		r.stop()
 	}
 	q.mu.Lock()
-	for !q.down && len(q.next) == 0 && (q.paused || q.orig.length() == 0) {
-		q.cond.Wait()
-	}
 	item, ok := q.take()
-	if !ok {
-		q.mu.Unlock()
-		return item, true
+	for !ok {
+		if q.down {
+			q.mu.Unlock()
+			return item, true
+		}
+		q.cond.Wait()
+		item, ok = q.take()
 	}
 	now := q.tap.clock.Now()
 	e := q.entry(item)
@@ -204,8 +205,9 @@ func (q *queue[K]) Get() (item K, shutdown bool) {
 	return item, false
 }
 
-// take gets the next key from the original; it does not wait. After ShutDown
-// a paused queue holds back what is left in it.
+// take gets the next key from the original; it does not wait. That there is
+// none to take now means the end of a worker only once the queue is down. After
+// ShutDown a paused queue holds back what is left in it.
 func (q *queue[K]) take() (item K, ok bool) {
 	for len(q.next) > 0 && !q.down {
 		item, q.next = q.next[0], q.next[1:]
