@@ -167,6 +167,26 @@ func TestAnEventThatNeverComesIsGivenUpAndCounted(t *testing.T) {
 	})
 }
 
+func TestWritesThatNobodyLooksAtAreForgotten(t *testing.T) {
+	now := time.Unix(0, 0)
+	writes := NewWrites(func() time.Time { return now })
+	const perSecond, seconds = 20, 600
+	for range perSecond * seconds {
+		now = now.Add(time.Second / perSecond)
+		writes.Finished(state.WriteFinished{Verb: "update", Result: state.WriteDone, Object: state.Ref{Name: "web"}, ResourceVersion: "7"})
+	}
+	const most = perSecond * 11
+	if n := len(writes.pending); n > most {
+		t.Errorf("%d writes are kept, want at most %d", n, most)
+	}
+	if n := cap(writes.pending); n > 4*most {
+		t.Errorf("memory for %d writes is kept", n)
+	}
+	if n := writes.Unconfirmed(); n != 0 {
+		t.Errorf("%d writes that nobody looked at count as unconfirmed", n)
+	}
+}
+
 func TestTheHorizonDividesNowFromLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLoops()

@@ -15,6 +15,12 @@ import (
 // (a binding, an eviction) on objects that nothing follows.
 const unconfirmedAfter = 5 * time.Second
 
+// forgottenAfter is how long a write is kept that nobody looks at: in a session
+// that waits for no rest, every write. It is longer than unconfirmedAfter, so
+// that a write which is looked at all the time is given up by a look, which
+// knows whether its event came.
+const forgottenAfter = 2 * unconfirmedAfter
+
 // Deliveries is what the taps know of the events that handlers have returned
 // from.
 type Deliveries interface {
@@ -45,9 +51,12 @@ type Writes struct {
 	changed    chan struct{}
 }
 
+// pendingWrite is what is needed of a write to find its event and to name it.
 type pendingWrite struct {
-	write state.WriteFinished
-	since time.Time
+	controller, verb string
+	object           state.Ref
+	version          string
+	since            time.Time
 }
 
 // NewWrites begins with nothing in flight. now may be nil for the wall clock.
@@ -82,7 +91,28 @@ func (w *Writes) Finished(write state.WriteFinished) {
 	if write.Result != state.WriteDone || write.Mode == state.ModeDryRunServer {
 		return
 	}
-	w.change(func() { w.pending = append(w.pending, pendingWrite{write: write, since: w.now()}) })
+	w.change(func() {
+		now := w.now()
+		w.forget(now)
+		w.pending = append(w.pending, pendingWrite{
+			controller: write.Controller,
+			verb:       write.Verb,
+			object:     write.Object,
+			version:    write.ResourceVersion,
+			since:      now,
+		})
+	})
+}
+
+// forget drops what is older than forgottenAfter. The oldest come first; append
+// gives their memory back when it moves the rest.
+func (w *Writes) forget(now time.Time) {
+	n := 0
+	for n < len(w.pending) && now.Sub(w.pending[n].since) > forgottenAfter {
+		w.pending[n] = pendingWrite{}
+		n++
+	}
+	w.pending = w.pending[n:]
 }
 
 func (w *Writes) change(f func()) {
@@ -117,12 +147,12 @@ func (w *Writes) look(deliveries Deliveries) (busy []string, generation uint64) 
 	kept := w.pending[:0]
 	for _, p := range w.pending {
 		switch {
-		case seen(deliveries, p.write):
+		case p.seen(deliveries):
 		case now.Sub(p.since) > unconfirmedAfter:
 			w.unseen++
 		default:
 			kept = append(kept, p)
-			busy = append(busy, fmt.Sprintf("%s: %s %s has been written, its watch event has not arrived", p.write.Controller, p.write.Verb, p.write.Object))
+			busy = append(busy, fmt.Sprintf("%s: %s %s has been written, its watch event has not arrived", p.controller, p.verb, p.object))
 		}
 	}
 	clear(w.pending[len(kept):])
@@ -133,13 +163,13 @@ func (w *Writes) look(deliveries Deliveries) (busy []string, generation uint64) 
 	return busy, w.generation
 }
 
-func seen(deliveries Deliveries, write state.WriteFinished) bool {
-	if write.ResourceVersion != "" {
-		return deliveries.Seen(write.Object, write.ResourceVersion)
+func (p pendingWrite) seen(deliveries Deliveries) bool {
+	if p.version != "" {
+		return deliveries.Seen(p.object, p.version)
 	}
-	switch write.Verb {
+	switch p.verb {
 	case "delete", "deletecollection":
-		return deliveries.SeenDeleted(write.Object)
+		return deliveries.SeenDeleted(p.object)
 	default:
 		// A binding or an eviction: its result shows on the object, whose
 		// simulated node or next write is followed by others.
