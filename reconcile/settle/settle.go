@@ -4,7 +4,14 @@
 // being processed in any queue, no handler is at work, no key is due within the
 // horizon, every write that reached the server has come back to all handlers on
 // its type, and every probe (the scheduler, the simulated nodes, the
-// provisioner) says that it has nothing to do.
+// provisioner) says that it has nothing to do. And it is looked at twice: some
+// work shows nowhere for a moment (a volume operation before its first write, a
+// status that admission writes), so nothing may change for 50 ms. Where changes
+// that are no work never cease for so long, as the heartbeats of many nodes do
+// not, it is enough that for a second nothing has had to be done.
+//
+// A write whose event does not come for five seconds is given up, so that rest
+// is declared without it; see [Writes.TakeUnconfirmed].
 //
 // Keys due later do not keep the loops from being at rest; they are listed.
 // Work that upstream does in tickers, without a queue, does not count: it never
@@ -72,55 +79,78 @@ type Settler struct {
 }
 
 // Look says what moves now, in words, and which keys are due after the horizon,
-// soonest first. Nothing moves only if busy is empty and the two looks it takes
-// saw no change between them.
+// soonest first. Of many reasons it gives the first and counts the others in a
+// last line. Nothing moves only if busy is empty and the two looks it takes saw
+// no change between them.
 func (s *Settler) Look() (busy []string, later []Due) {
+	l := s.look()
+	if l.busy.total() == 0 && l.moved {
+		l.busy.addf("something moved while this was looked at")
+	}
+	return l.busy.words(), l.later
+}
+
+// glance is what one look sees.
+type glance struct {
+	busy  reasons
+	later []Due
+	// moved: nothing was busy, but something changed during the look.
+	moved bool
+	// loops and writes are the generations that were looked at.
+	loops, writes uint64
+}
+
+func (s *Settler) look() glance {
 	now := time.Now
 	if s.Now != nil {
 		now = s.Now
 	}
+	var l glance
 	writes, written := s.Writes.look(s.Loops)
 	before := s.Loops.Activity()
 	for _, probe := range s.Probes {
-		busy = append(busy, probe.Busy()...)
+		l.busy.add(probe.Busy()...)
 	}
 	after := s.Loops.Activity()
-	busy = append(append(busy, writes...), after.Moving...)
+	l.busy.join(writes)
+	l.busy.add(after.Moving...)
 	edge := now().Add(s.Horizon)
 	for _, due := range after.Waiting {
 		if due.At.Before(edge) {
-			busy = append(busy, fmt.Sprintf("%s: %s is due in %s", due.Controller, due.Key, due.At.Sub(now()).Round(time.Millisecond)))
+			l.busy.addf("%s: %s is due in %s", due.Controller, due.Key, due.At.Sub(now()).Round(time.Millisecond))
 		} else {
-			later = append(later, due)
+			l.later = append(l.later, due)
 		}
 	}
-	if again, still := s.Writes.look(s.Loops); len(busy) == 0 && (before.Generation != after.Generation || written != still || len(again) > 0) {
-		busy = append(busy, "something moved while this was looked at")
-	}
-	slices.SortStableFunc(later, func(a, b Due) int {
+	again, still := s.Writes.look(s.Loops)
+	l.loops, l.writes = after.Generation, still
+	l.moved = l.busy.total() == 0 && (before.Generation != after.Generation || written != still || again.total() > 0)
+	slices.SortStableFunc(l.later, func(a, b Due) int {
 		return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Controller, b.Controller), cmp.Compare(a.Key, b.Key))
 	})
-	return busy, later
+	return l
 }
 
 // pollEvery is how often the probes are asked, which cannot announce a change.
 const pollEvery = 10 * time.Millisecond
 
-// Wait returns the keys due later once the loops have come to rest. When ctx
-// ends first, the error is a [*MovingError] that wraps its cause.
+// Wait returns the keys due later once the loops have come to rest and have
+// stayed so for a moment; see the package comment. When ctx ends first, the
+// error is a [*MovingError] that wraps its cause.
 func (s *Settler) Wait(ctx context.Context) ([]Due, error) {
 	timer := time.NewTimer(pollEvery)
 	defer timer.Stop()
+	var still stillness
 	for {
 		loops, writes := s.Loops.Changed(), s.Writes.Changed()
-		busy, later := s.Look()
-		if len(busy) == 0 {
-			return later, nil
+		l := s.look()
+		if still.confirm(l, time.Now()) {
+			return l.later, nil
 		}
 		timer.Reset(pollEvery)
 		select {
 		case <-ctx.Done():
-			return later, &MovingError{Busy: busy, Cause: context.Cause(ctx)}
+			return l.later, l.moving(context.Cause(ctx))
 		case <-timer.C:
 			continue
 		case <-loops:
@@ -135,18 +165,28 @@ func (s *Settler) Wait(ctx context.Context) ([]Due, error) {
 	}
 }
 
+func (l glance) moving(cause error) error {
+	if l.busy.total() == 0 {
+		l.busy.addf("nothing moves, but not for long enough to be sure")
+	}
+	return &MovingError{Busy: l.busy.words(), Cause: cause, total: l.busy.total()}
+}
+
 // MovingError says that time ran out, and on what.
 type MovingError struct {
-	// Busy is what still moved, in words.
+	// Busy is what still moved, in words; of many reasons the first, and a last
+	// line that counts the others.
 	Busy  []string
 	Cause error
+
+	total int
 }
 
 func (e *MovingError) Error() string {
-	if len(e.Busy) == 1 {
-		return "the loops have not come to rest: " + e.Busy[0]
+	if more := max(e.total, len(e.Busy)) - 1; more > 0 {
+		return fmt.Sprintf("the loops have not come to rest: %s and %d more", e.Busy[0], more)
 	}
-	return fmt.Sprintf("the loops have not come to rest: %s and %d more", e.Busy[0], len(e.Busy)-1)
+	return "the loops have not come to rest: " + e.Busy[0]
 }
 
 func (e *MovingError) Unwrap() error { return e.Cause }

@@ -3,7 +3,9 @@ package settle
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -157,12 +159,15 @@ func TestAnEventThatNeverComesIsGivenUpAndCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		writes := NewWrites(nil)
 		s := &Settler{Loops: newLoops(), Writes: writes}
-		writes.Finished(state.WriteFinished{Verb: "delete", Result: state.WriteDone, Object: state.Ref{Name: "gone"}})
+		writes.Finished(state.WriteFinished{Verb: "delete", Result: state.WriteDone, Controller: "gc", Object: state.Ref{Resource: "pods", Namespace: "shop", Name: "gone"}})
 		if _, err := s.Wait(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if writes.Unconfirmed() != 1 {
-			t.Errorf("unconfirmed writes: %d, want 1", writes.Unconfirmed())
+		if got, want := writes.TakeUnconfirmed(), []string{"gc: delete pods shop/gone"}; !slices.Equal(got, want) {
+			t.Errorf("unconfirmed writes: %q, want %q", got, want)
+		}
+		if again := writes.TakeUnconfirmed(); again != nil {
+			t.Errorf("taken twice: %q", again)
 		}
 	})
 }
@@ -182,8 +187,8 @@ func TestWritesThatNobodyLooksAtAreForgotten(t *testing.T) {
 	if n := cap(writes.pending); n > 4*most {
 		t.Errorf("memory for %d writes is kept", n)
 	}
-	if n := writes.Unconfirmed(); n != 0 {
-		t.Errorf("%d writes that nobody looked at count as unconfirmed", n)
+	if words := writes.TakeUnconfirmed(); words != nil {
+		t.Errorf("writes that nobody looked at count as unconfirmed: %q", words)
 	}
 }
 
@@ -215,5 +220,122 @@ func TestTimeRunsOut(t *testing.T) {
 	var moving *MovingError
 	if !errors.As(err, &moving) || !errors.Is(err, why) || len(moving.Busy) != 1 {
 		t.Errorf("got %v", err)
+	}
+}
+
+// settledAfter says how long Wait takes while work goes on beside it.
+func settledAfter(t *testing.T, s *Settler, work func(begin time.Time)) time.Duration {
+	t.Helper()
+	begin := time.Now()
+	ctx, cancel := context.WithCancel(t.Context())
+	var worker sync.WaitGroup
+	defer worker.Wait()
+	defer cancel()
+	worker.Go(func() {
+		for ctx.Err() == nil {
+			work(begin)
+		}
+	})
+	if _, err := s.Wait(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return time.Since(begin)
+}
+
+func TestRestIsConfirmed(t *testing.T) {
+	tests := map[string]struct {
+		work     func(l *loops) func(begin time.Time)
+		min, max time.Duration
+	}{
+		"nothing changes": {
+			func(*loops) func(time.Time) { return func(time.Time) { time.Sleep(time.Hour) } },
+			50 * time.Millisecond, 70 * time.Millisecond,
+		},
+		"work shows for a moment every 30 ms, for 500 ms": {
+			func(l *loops) func(time.Time) {
+				return func(begin time.Time) {
+					if time.Since(begin) > 500*time.Millisecond {
+						time.Sleep(time.Hour)
+					}
+					time.Sleep(30 * time.Millisecond)
+					l.change(func() { l.activity.Moving = []string{"a key"} })
+					l.change(func() { l.activity.Moving = nil })
+				}
+			},
+			540 * time.Millisecond, 600 * time.Millisecond,
+		},
+		"changes that are no work never end": {
+			func(l *loops) func(time.Time) {
+				return func(time.Time) {
+					time.Sleep(7 * time.Millisecond)
+					l.change(func() {})
+				}
+			},
+			time.Second, 1100 * time.Millisecond,
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := newLoops()
+				took := settledAfter(t, &Settler{Loops: l, Writes: NewWrites(nil)}, tt.work(l))
+				if took < tt.min || took > tt.max {
+					t.Errorf("at rest after %v, want %v to %v", took, tt.min, tt.max)
+				}
+			})
+		})
+	}
+}
+
+func TestWorkThatGoesOnIsNeverRest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLoops()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		var worker sync.WaitGroup
+		defer worker.Wait()
+		worker.Go(func() {
+			for ctx.Err() == nil {
+				l.change(func() { l.activity.Moving = []string{"a key"} })
+				time.Sleep(100 * time.Millisecond)
+				l.change(func() { l.activity.Moving = nil })
+				time.Sleep(40 * time.Millisecond)
+			}
+		})
+		if _, err := (&Settler{Loops: l, Writes: NewWrites(nil)}).Wait(ctx); err == nil {
+			t.Error("at rest")
+		}
+	})
+}
+
+func TestReasonsAreBounded(t *testing.T) {
+	l, writes := newLoops(), NewWrites(nil)
+	for i := range 1000 {
+		writes.Finished(state.WriteFinished{Verb: "create", Result: state.WriteDone, Object: state.Ref{Resource: "pods", Name: fmt.Sprint("web-", i)}, ResourceVersion: "7"})
+	}
+	l.change(func() { l.activity.Moving = []string{"job-controller: shop/migrate is being processed"} })
+	probe := ProbeFunc(func() []string { return []string{"a pod is being started"} })
+	s := &Settler{Loops: l, Writes: writes, Probes: []Probe{probe}}
+	busy, _ := s.Look()
+	if len(busy) != 21 || busy[0] != "a pod is being started" || busy[20] != "and 982 more" {
+		t.Errorf("%d reasons: %q", len(busy), busy)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := s.Wait(ctx)
+	if err == nil || !strings.HasSuffix(err.Error(), "a pod is being started and 1001 more") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func BenchmarkLookWithManyWrites(b *testing.B) {
+	writes := NewWrites(nil)
+	for i := range 5000 {
+		writes.Finished(state.WriteFinished{Verb: "create", Result: state.WriteDone, Object: state.Ref{Resource: "pods", Name: fmt.Sprint("web-", i)}, ResourceVersion: "7"})
+	}
+	s := &Settler{Loops: newLoops(), Writes: writes}
+	b.ReportAllocs()
+	for b.Loop() {
+		s.Look()
 	}
 }

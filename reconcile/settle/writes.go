@@ -1,7 +1,6 @@
 package settle
 
 import (
-	"fmt"
 	"net/http"
 	"sync"
 	"time"
@@ -47,8 +46,9 @@ type Writes struct {
 	// generation rises with every change, so that a reader can tell whether
 	// something happened between two looks.
 	generation uint64
-	unseen     int
-	changed    chan struct{}
+	// unconfirmed are the writes given up.
+	unconfirmed reasons
+	changed     chan struct{}
 }
 
 // pendingWrite is what is needed of a write to find its event and to name it.
@@ -131,16 +131,20 @@ func (w *Writes) Changed() <-chan struct{} {
 	return w.changed
 }
 
-// Unconfirmed counts the writes that were given up waiting for.
-func (w *Writes) Unconfirmed() int {
+// TakeUnconfirmed names the writes whose watch event was given up waiting for
+// since the last call, "namespace-controller: deletecollection pods shop/", and
+// forgets them. Of many it names the first and counts the others in a last line.
+func (w *Writes) TakeUnconfirmed() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.unseen
+	words := w.unconfirmed.words()
+	w.unconfirmed = reasons{}
+	return words
 }
 
 // look drops the writes that deliveries confirms and says what is left, with
 // the generation it looked at.
-func (w *Writes) look(deliveries Deliveries) (busy []string, generation uint64) {
+func (w *Writes) look(deliveries Deliveries) (busy reasons, generation uint64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	now := w.now()
@@ -149,16 +153,20 @@ func (w *Writes) look(deliveries Deliveries) (busy []string, generation uint64) 
 		switch {
 		case p.seen(deliveries):
 		case now.Sub(p.since) > unconfirmedAfter:
-			w.unseen++
+			w.unconfirmed.addf("%s: %s %s", p.controller, p.verb, p.object)
 		default:
 			kept = append(kept, p)
-			busy = append(busy, fmt.Sprintf("%s: %s %s has been written, its watch event has not arrived", p.controller, p.verb, p.object))
+			if busy.full() { // before the arguments are made, of thousands of writes
+				busy.more++
+				continue
+			}
+			busy.addf("%s: %s %s has been written, its watch event has not arrived", p.controller, p.verb, p.object)
 		}
 	}
 	clear(w.pending[len(kept):])
 	w.pending = kept
 	if w.inFlight > 0 {
-		busy = append(busy, fmt.Sprintf("%d write(s) under way", w.inFlight))
+		busy.addf("%d write(s) under way", w.inFlight)
 	}
 	return busy, w.generation
 }
