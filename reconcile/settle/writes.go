@@ -28,7 +28,8 @@ type Deliveries interface {
 	// handler follows.
 	Seen(object state.Ref, resourceVersion string) bool
 	// SeenDeleted reports the same of the object's deletion, or of the update
-	// that began it.
+	// that began it. A Ref without a name stands for all objects of its type in
+	// its namespace, or in all namespaces if it has none.
 	SeenDeleted(object state.Ref) bool
 }
 

@@ -232,6 +232,68 @@ func TestDeletionIsSeenByEveryHandler(t *testing.T) {
 	})
 }
 
+// terminating is a pod that a finalizer keeps.
+func terminating(name, rv string) *corev1.Pod {
+	p := pod(name, rv)
+	p.DeletionTimestamp, p.Finalizers = &metav1.Time{Time: time.Unix(1, 0)}, []string{"shop.example/keep"}
+	return p
+}
+
+func TestTheBeginningOfADeletionCounts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, nil)
+		release := make(chan struct{})
+		handle(t, w.tap.Informers("slow", w.factory).Core().V1().Pods().Informer(), func(string) { <-release })
+		w.start()
+		w.create(pod("web", "10"))
+		release <- struct{}{}
+		synctest.Wait()
+		equal(t, "it lives", w.tap.SeenDeleted(podRef("web")), false)
+		w.update(terminating("web", "12"))
+		equal(t, "the handler has not returned", w.tap.SeenDeleted(podRef("web")), false)
+		close(release)
+		synctest.Wait()
+		equal(t, "it is being deleted", w.tap.SeenDeleted(podRef("web")), true)
+	})
+}
+
+func TestDeletedCollection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, nil)
+		pods := w.tap.Informers("ctl", w.factory).Core().V1().Pods().Informer()
+		var block atomic.Bool
+		release := make(chan struct{})
+		handle(t, pods, func(string) {
+			if block.Load() {
+				<-release
+			}
+		})
+		w.start()
+		seen := func(what, namespace string, want bool) {
+			t.Helper()
+			equal(t, what, w.tap.SeenDeleted(state.Ref{Version: "v1", Resource: "pods", Namespace: namespace}), want)
+		}
+		seen("nothing is there", "shop", true)
+		w.create(pod("a", "10"))
+		w.create(pod("b", "11"))
+		w.create(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "else", Name: "x", UID: "uid-x", ResourceVersion: "12"}})
+		seen("none is deleted", "shop", false)
+		w.update(terminating("a", "13"))
+		seen("one lives", "shop", false)
+		block.Store(true)
+		w.update(pod("b", "14")) // the fake server does not raise the version at a deletion
+		w.delete("b")
+		seen("the handler has not returned", "shop", false)
+		block.Store(false)
+		close(release)
+		synctest.Wait()
+		seen("one is being deleted, one gone", "shop", true)
+		seen("in another namespace", "else", false)
+		seen("in all namespaces", "", false)
+		equal(t, "a type that nobody watches", w.tap.SeenDeleted(state.Ref{Resource: "secrets", Namespace: "shop"}), true)
+	})
+}
+
 func TestLateHandlerOfAQuietType(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)

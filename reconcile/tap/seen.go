@@ -1,11 +1,14 @@
 package tap
 
 import (
+	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
@@ -33,22 +36,75 @@ func (t *Tap) Seen(ref state.Ref, rv string) bool {
 	return true
 }
 
-// SeenDeleted reports whether the controllers know that the object with ref's UID
-// is gone: no informer of its type holds it, and every wrapped handler has
-// returned from the event of its deletion. Informers are chosen as in Seen.
+// SeenDeleted reports whether the controllers know of a deletion: no informer
+// of the type holds the object with ref's UID, or it holds it with a
+// deletionTimestamp, and every wrapped handler has returned from the event that
+// says so. Informers are chosen as in Seen.
+//
+// A ref without a name stands for a deletecollection: all objects of the type in
+// the namespace, or everywhere without one. An object that the request's
+// selectors left out, or that was created later, counts as well: the ref does
+// not tell them apart.
 func (t *Tap) SeenDeleted(ref state.Ref) bool {
 	for _, w := range t.watching(ref) {
+		if ref.Name == "" {
+			if !w.seenCollectionDeleted(ref.Namespace) {
+				return false
+			}
+			continue
+		}
 		if rv, ok := w.deleted.of(ref.UID); ok {
 			if !w.reached(rv) {
 				return false
 			}
 			continue
 		}
-		if w.get(ref) != nil {
+		if o := w.get(ref); o != nil && !w.seenDeletion(o) {
 			return false
 		}
 	}
 	return true
+}
+
+// seenDeletion reports whether o, which the store holds, is being deleted, to
+// the knowledge of all handlers.
+func (w *watched) seenDeletion(o metav1.Object) bool {
+	return o.GetDeletionTimestamp() != nil && w.reached(version(o))
+}
+
+// seenCollectionDeleted reports whether all objects in the namespace are gone or
+// being deleted, to the knowledge of all handlers.
+func (w *watched) seenCollectionDeleted(namespace string) bool {
+	if !w.reached(w.deleted.last.Load()) {
+		return false
+	}
+	for _, obj := range w.in(namespace) {
+		if o := object(obj); o != nil && !w.seenDeletion(o) {
+			return false
+		}
+	}
+	return true
+}
+
+// in returns what the store holds of a namespace, of all without one.
+func (w *watched) in(namespace string) []any {
+	if namespace == "" {
+		return w.real.GetStore().List()
+	}
+	if objs, err := w.real.GetIndexer().ByIndex(cache.NamespaceIndex, namespace); err == nil {
+		return objs
+	}
+	// It has no such index.
+	return slices.DeleteFunc(w.real.GetStore().List(), func(obj any) bool {
+		o := object(obj)
+		return o == nil || o.GetNamespace() != namespace
+	})
+}
+
+// version returns the resourceVersion of o as a number, zero if it is none.
+func version(o metav1.Object) uint64 {
+	rv, _ := strconv.ParseUint(o.GetResourceVersion(), 10, 64)
+	return rv
 }
 
 // Lookup returns a copy of what an informer holds of an object, as an
@@ -128,12 +184,14 @@ type deletions struct {
 	rvs  map[string]uint64
 	uids []string // a ring
 	at   int
+
+	last atomic.Uint64 // the highest of all rvs
 }
 
 func (d *deletions) note(o metav1.Object) {
 	uid := string(o.GetUID())
 	// A tombstone carries the last version seen instead, which is reached.
-	rv, _ := strconv.ParseUint(o.GetResourceVersion(), 10, 64)
+	rv := version(o)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.rvs == nil {
@@ -147,6 +205,7 @@ func (d *deletions) note(o metav1.Object) {
 		d.at = (d.at + 1) % keptDeletions
 	}
 	d.rvs[uid] = rv
+	d.last.Store(max(d.last.Load(), rv))
 }
 
 func (d *deletions) of(uid string) (rv uint64, ok bool) {
