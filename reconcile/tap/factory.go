@@ -74,22 +74,24 @@ func (t *Tap) Informers(controller string, f informers.SharedInformerFactory) in
 }
 
 // scopeOf reads the private fields of a sharedInformerFactory of
-// client-go@v0.37.1 informers/factory.go.
-func scopeOf(f informers.SharedInformerFactory) (scope, error) {
-	namespace, err := field(f, "namespace")
+// client-go@v0.37.1 informers/factory.go. That of its
+// metadata/metadatainformer/informer.go has the same.
+func scopeOf(factory any) (scope, error) {
+	namespace, err := field(factory, "namespace")
 	if err != nil {
 		return scope{}, err
 	}
-	tweak, err := field(f, "tweakListOptions")
+	tweak, err := field(factory, "tweakListOptions")
 	if err != nil {
 		return scope{}, err
 	}
-	if namespace.Kind() != reflect.String || tweak.Type() != reflect.TypeFor[internalinterfaces.TweakListOptionsFunc]() {
-		return scope{}, fmt.Errorf("%T has fields of other types", f)
+	tweaks := reflect.TypeFor[internalinterfaces.TweakListOptionsFunc]()
+	if namespace.Kind() != reflect.String || !tweak.Type().ConvertibleTo(tweaks) {
+		return scope{}, fmt.Errorf("%T has fields of other types", factory)
 	}
 	return scope{
 		namespace: *at[string](namespace),
-		tweak:     *at[internalinterfaces.TweakListOptionsFunc](tweak),
+		tweak:     exported(tweak).Convert(tweaks).Interface().(internalinterfaces.TweakListOptionsFunc),
 	}, nil
 }
 
@@ -130,15 +132,53 @@ func (g generic) Informer() cache.SharedIndexInformer { return g.informer }
 
 // ObjectOrMetadata returns f as the named controller is to see it; see
 // Informers. The garbage collector and the quota controller get their
-// informers from such a factory, for custom resources with metadata only.
+// informers from such a factory, for custom resources with metadata only. It
+// panics if f is neither of informerfactory.NewInformerFactory nor of this
+// function.
 func (t *Tap) ObjectOrMetadata(controller string, f informerfactory.InformerFactory) informerfactory.InformerFactory {
-	return &objectOrMetadata{InformerFactory: f, tap: t, controller: controller}
+	if own, ok := f.(*objectOrMetadata); ok {
+		f = own.InformerFactory
+	}
+	view := &objectOrMetadata{InformerFactory: f, tap: t, controller: controller}
+	if err := view.readScopes(); err != nil {
+		panic(fmt.Sprintf("tap: informers for %s: %v", controller, err))
+	}
+	return view
 }
 
 type objectOrMetadata struct {
 	informerfactory.InformerFactory
 	tap        *Tap
 	controller string
+
+	// The original asks typed first, whose informers have scope object; those
+	// with metadata only have scope partial.
+	typed           informers.SharedInformerFactory
+	object, partial scope
+}
+
+// readScopes reads the private fields of an informerFactory of
+// controller-manager@v0.37.1 pkg/informerfactory.
+func (f *objectOrMetadata) readScopes() error {
+	typed, err := field(f.InformerFactory, "typedInformerFactory")
+	if err != nil {
+		return err
+	}
+	metadata, err := field(f.InformerFactory, "metadataInformerFactory")
+	if err != nil {
+		return err
+	}
+	var ok bool
+	if f.typed, ok = exported(typed).Interface().(informers.SharedInformerFactory); !ok {
+		return fmt.Errorf("%T has fields of other types", f.InformerFactory)
+	}
+	if own, ok := f.typed.(*factory); ok {
+		f.object = own.scope
+	} else if f.object, err = scopeOf(f.typed); err != nil {
+		return err
+	}
+	f.partial, err = scopeOf(exported(metadata).Interface())
+	return err
 }
 
 // ForResource is informerfactory.InformerFactory's.
@@ -147,7 +187,11 @@ func (f *objectOrMetadata) ForResource(r schema.GroupVersionResource) (informers
 	if err != nil {
 		return nil, err
 	}
-	return generic{real, f.tap.wrap(f.controller, real.Informer(), r, scope{})}, nil
+	s := f.object
+	if _, err := f.typed.ForResource(r); err != nil {
+		s = f.partial
+	}
+	return generic{real, f.tap.wrap(f.controller, real.Informer(), r, s)}, nil
 }
 
 // Admissionregistration is informers.SharedInformerFactory's.

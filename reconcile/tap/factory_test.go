@@ -80,6 +80,49 @@ func TestScopeOfSeen(t *testing.T) {
 	})
 }
 
+// The quota controller may be the first to ask for a type.
+func TestScopeOfObjectOrMetadata(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		custom := schema.GroupVersionResource{Group: "shop.example", Version: "v1", Resource: "carts"}
+		s := metadatafake.NewTestScheme()
+		if err := metav1.AddMetaToScheme(s); err != nil {
+			t.Fatal(err)
+		}
+		client := metadatafake.NewSimpleMetadataClient(s)
+		for name, factories := range map[string]func(*world) (informers.SharedInformerFactory, metadatainformer.SharedInformerFactory){
+			"as made": func(w *world) (informers.SharedInformerFactory, metadatainformer.SharedInformerFactory) {
+				return w.factory, metadatainformer.NewFilteredSharedInformerFactory(client, 0, "shop", nil)
+			},
+			"of a tapped one": func(w *world) (informers.SharedInformerFactory, metadatainformer.SharedInformerFactory) {
+				return w.tap.Informers("ctl", w.factory), metadatainformer.NewFilteredSharedInformerFactory(client, 0, "shop", nil)
+			},
+		} {
+			w := newWorld(t, nil, informers.WithNamespace("shop"))
+			f := w.tap.ObjectOrMetadata("stacked", w.tap.ObjectOrMetadata("quota", informerfactory.NewInformerFactory(factories(w))))
+			for _, r := range []schema.GroupVersionResource{custom, corev1.SchemeGroupVersion.WithResource("pods")} {
+				g, err := f.ForResource(r)
+				if err != nil {
+					t.Fatal(err)
+				}
+				handle(t, g.Informer(), func(string) {})
+				ref := state.Ref{Group: r.Group, Version: r.Version, Resource: r.Resource, Namespace: "shop"}
+				equal(t, name+": "+r.Resource+" in its namespace", w.tap.Seen(ref, "10"), false)
+				ref.Namespace = "else"
+				equal(t, name+": "+r.Resource+" in another namespace", w.tap.Seen(ref, "10"), true)
+			}
+		}
+		// List options narrow as well.
+		w := newWorld(t, nil)
+		narrow := metadatainformer.NewFilteredSharedInformerFactory(client, 0, "", func(*metav1.ListOptions) {})
+		g, err := w.tap.ObjectOrMetadata("gc", informerfactory.NewInformerFactory(w.factory, narrow)).ForResource(custom)
+		if err != nil {
+			t.Fatal(err)
+		}
+		handle(t, g.Informer(), func(string) {})
+		equal(t, "narrowed", w.tap.Seen(state.Ref{Group: custom.Group, Version: "v1", Resource: "carts", Namespace: "shop"}, "10"), true)
+	})
+}
+
 func TestObjectOrMetadata(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, []runtime.Object{pod("web", "1")})
