@@ -196,15 +196,14 @@ func (q *queue[K]) extract(item K) bool {
 	return found
 }
 
-// counted adds a write to a sync under way.
-func (q *queue[K]) counted(sync uint64) bool {
+// running returns the sync of that number if it is under way.
+func (q *queue[K]) running(sync uint64) *running {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for _, r := range q.runs {
 		if r.number == sync {
-			r.writes.Add(1)
-			return true
+			return r
 		}
 	}
-	return false
+	return nil
 }

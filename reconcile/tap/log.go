@@ -51,7 +51,7 @@ func (s *sink) Info(level int, msg string, keysAndValues ...any) {
 	if level <= listenLevel {
 		if r := s.tap.sync(); r != nil {
 			if err := errorIn(keysAndValues); err != nil {
-				r.report(err.Error())
+				r.report(err)
 			}
 		}
 	}

@@ -26,6 +26,8 @@ type running struct {
 	writes  atomic.Int32
 	reports atomic.Int32
 	first   atomic.Pointer[string] // the first error reported
+
+	withhold atomic.Bool // see Tap.WithholdErrors
 }
 
 func (t *Tap) newRunning(controller, queue, key string, began time.Time) *running {
@@ -51,8 +53,12 @@ func (r *running) cause() state.Cause {
 	}
 }
 
-func (r *running) report(text string) {
+func (r *running) report(err error) {
 	r.reports.Add(1)
+	if r.first.Load() != nil {
+		return
+	}
+	text := r.textOf(err)
 	r.first.CompareAndSwap(nil, &text)
 }
 

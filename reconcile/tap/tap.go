@@ -82,7 +82,7 @@ type tapped interface {
 	step(key string) error
 	retryNow(key string) error
 	drop(key string) error
-	counted(sync uint64) bool
+	running(sync uint64) *running
 }
 
 var _ tapped = (*queue[string])(nil)
@@ -165,27 +165,36 @@ func (t *Tap) Cause() state.Cause {
 // CountWrite adds one to the writes of the sync that cause names, until that
 // sync is over. It does nothing for other causes.
 func (t *Tap) CountWrite(cause state.Cause) {
+	if r := t.running(cause); r != nil {
+		r.writes.Add(1)
+	}
+}
+
+// running returns the sync that cause names, nil for another cause or if the
+// sync is over.
+func (t *Tap) running(cause state.Cause) *running {
 	if cause.Kind != state.CauseSync {
-		return
+		return nil
 	}
 	if r := t.sync(); r != nil && r.number == cause.Sync {
-		r.writes.Add(1)
-		return
+		return r
 	}
 	if q, err := t.find(cause.Controller, cause.Queue); err == nil {
-		q.counted(cause.Sync)
+		return q.running(cause.Sync)
 	}
+	return nil
 }
 
 // Report marks the sync that the calling goroutine is in as failed with err.
 // The first report gives the sync its error, later ones are counted. It does
-// nothing outside a sync or without an error.
+// nothing outside a sync or without an error. The text of an error about a
+// Secret is not recorded; see WithholdErrors too.
 func (t *Tap) Report(err error) {
 	if err == nil {
 		return
 	}
 	if r := t.sync(); r != nil {
-		r.report(err.Error())
+		r.report(err)
 	}
 }
 
