@@ -270,6 +270,9 @@ func (s *session) waitSettled(ctx context.Context, timeout time.Duration) ([]set
 	var moving *settle.MovingError
 	switch {
 	case err == nil:
+		for _, write := range s.writes.TakeUnconfirmed() {
+			s.hub.Record(state.Note{Source: "settle", Warning: true, Text: "gave up waiting for the watch event of a write: " + write})
+		}
 		s.noteUnscheduled()
 		s.noteExpectations()
 		s.note("settle", "the loops have come to rest")

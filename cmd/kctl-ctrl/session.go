@@ -141,6 +141,9 @@ func (s *session) guarded(o guard.Options) (connect.Wrap, error) {
 		Recorder: s.hub,
 		OnWrite: func(w state.WriteFinished) {
 			s.tap.CountWrite(w.Cause)
+			if w.Result != state.WriteDone && w.Object.Group == "" && w.Object.Resource == "secrets" {
+				s.tap.WithholdErrors(w.Cause)
+			}
 			s.writes.Finished(w)
 		},
 		Lookup: func(ref state.Ref) (map[string]any, bool) {
