@@ -21,6 +21,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/ptr"
@@ -58,7 +59,23 @@ func newProof(t *testing.T) *proof {
 	t.Cleanup(func() { _ = etcd.Close() })
 	p := &proof{Sandbox: sb, etcd: etcd}
 	p.seed(t)
+	p.awaitOwnWrites(t)
 	return p
+}
+
+// awaitOwnWrites returns when kube-apiserver has created its own Service, which
+// it does some time after it is ready.
+func (p *proof) awaitOwnWrites(t *testing.T) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	err := wait.PollUntilContextCancel(ctx, 20*time.Millisecond, true, func(context.Context) (bool, error) {
+		keys := p.revisions(t)
+		return keys["/registry/services/specs/default/kubernetes"] != 0 && keys["/registry/ipaddresses/10.96.0.1"] != 0, nil
+	})
+	if err != nil {
+		t.Fatalf("kube-apiserver has not created its Service: %v", err)
+	}
 }
 
 // seed creates, for real and with no loop running, what the loops will want to
