@@ -154,7 +154,7 @@ func (t *transport) get(req *http.Request, r Request) (object, error) {
 		}
 	}
 	get.Header.Set("Accept", mediaJSON)
-	resp, err := t.leave(get, t.guard.classify(get))
+	resp, err := t.leave(get)
 	if err != nil {
 		return nil, fmt.Errorf("read %s before answering: %w", r.Object, err)
 	}

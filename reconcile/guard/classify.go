@@ -54,6 +54,9 @@ func Classify(method string, u *url.URL, header http.Header) Request {
 	if r.Kind != KindUnknown && asksUpgrade(header) {
 		r.Kind, r.Why = KindUpgrade, ""
 	}
+	if overridesMethod(header) {
+		r.Kind, r.Why = KindUnknown, "a header asks for another method"
+	}
 	return r
 }
 

@@ -10,6 +10,9 @@ const (
 	ActionPass Action = "pass"
 	// ActionSend sends a write as it is.
 	ActionSend Action = "send"
+	// ActionForward lets a port-forward to the pod of Options.PortForward
+	// through.
+	ActionForward Action = "forward"
 	// ActionSendDry sends a write with dryRun=All.
 	ActionSendDry Action = "send with dryRun=All"
 	// ActionAnswer answers a write in this process.
@@ -27,6 +30,15 @@ type Verdict struct {
 
 func refuse(reason string) Verdict { return Verdict{Action: ActionRefuse, Reason: reason} }
 
+// forwards reports whether r opens a port-forward to the pod that it is allowed
+// to; leave looks at the rest of the request.
+func (g *Guard) forwards(r Request) bool {
+	pod := g.portForward
+	return pod != nil && g.mode == state.ModeReadOnly && (r.Kind == KindConnect || r.Kind == KindUpgrade) &&
+		r.Verb == "connect" && r.Subresource == "portforward" &&
+		r.Object == state.Ref{Version: "v1", Resource: "pods", Namespace: pod.Namespace, Name: pod.Name}
+}
+
 // Decide judges a request by its kind, verb, group, resource and subresource
 // in the guard's mode. It looks at neither bodies nor addresses: a request may
 // still be refused when its body cannot be made into a dry run.
@@ -34,10 +46,14 @@ func (g *Guard) Decide(r Request) Verdict {
 	switch r.Kind {
 	case KindRead, KindReview:
 		return Verdict{Action: ActionPass}
-	case KindConnect:
+	case KindConnect, KindUpgrade:
+		if g.forwards(r) {
+			return Verdict{Action: ActionForward}
+		}
+		if r.Kind == KindUpgrade {
+			return refuse("it asks for another protocol, which the guard cannot read")
+		}
 		return refuse("it opens a way into a node, pod or service, and no mode can tell what is done there")
-	case KindUpgrade:
-		return refuse("it asks for another protocol, which the guard cannot read")
 	case KindWrite:
 	default:
 		return refuse("the guard does not know this request (" + r.Why + ") and refuses what it does not know")

@@ -20,7 +20,8 @@
 //	write     POST, PUT, PATCH, DELETE of what a table   see below
 //	          lists by verb, group, resource, subresource
 //	connect   exec, attach, portforward, proxy, also     refused: it acts, dry
-//	          as GET                                     run or not
+//	          as GET                                     run or not; but see
+//	                                                     Options.PortForward
 //	upgrade   any request that asks for another protocol refused
 //	unknown   everything else                            refused
 //
@@ -31,6 +32,10 @@
 //	dry-run=client  answered in this process; at most one GET goes out
 //	dry-run=server  sent with dryRun=All, or refused where that is not honoured
 //	active          sent as it is; needs a SandboxGrant
+//
+// Whatever its kind, nothing goes to another server than the one of the session
+// (Options.Server). http.Client follows redirects, and client-go adds the user's
+// token to each hop; nor does another server's dryRun prove anything.
 //
 // A refusal is an HTTP 403 whose Status carries the cause CauseRefused, so that
 // a client sees an ordinary API error; see Refused. Nothing is retried because

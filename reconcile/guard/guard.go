@@ -26,6 +26,12 @@ type Options struct {
 	// one it was given for is refused.
 	Grant SandboxGrant
 
+	// Server is the API server's address: "https://10.0.0.1:6443"; a path behind
+	// it is ignored. Whatever goes elsewhere, a redirect for one, is refused in
+	// every mode. Empty is the server of Grant in ModeActive, and otherwise that
+	// of the first request that leaves.
+	Server string
+
 	// BasePath is the path of rest.Config.Host, where the API server sits below
 	// one ("/k8s/clusters/c-1"). Without it every request there is refused.
 	BasePath string
@@ -54,6 +60,12 @@ type Options struct {
 	// Only groups served by kube-apiserver itself, its CRDs included, are
 	// certain to. The default is BuiltinGroup.
 	TrustsDryRun func(group string) bool
+
+	// PortForward is the one pod, by Namespace and Name, to which
+	// pods/portforward may open a connection; nil is none. It goes with
+	// ModeReadOnly only. New copies it. The guard does not see what is said over the
+	// connection: who sets this answers for it.
+	PortForward *state.Ref
 
 	// Now is the clock; time.Now by default.
 	Now func() time.Time
@@ -85,6 +97,8 @@ type Guard struct {
 	diff         func(ref state.Ref, old, new map[string]any) []state.FieldChange
 	trustsDryRun func(group string) bool
 	now          func() time.Time
+	portForward  *state.Ref
+	server       atomic.Pointer[string] // an origin; once set, it stays
 	maxBody      int64
 	broken       Broken
 	kinds        map[schema.GroupVersionResource]schema.GroupVersionKind
@@ -94,8 +108,8 @@ type Guard struct {
 	repeats map[repeatKey]int
 }
 
-// New makes a guard. It fails for an unknown mode, and for ModeActive without a
-// grant (ErrNoGrant).
+// New makes a guard. It fails for an unknown mode, for ModeActive without a
+// grant (ErrNoGrant), and for one with the grant of another server.
 func New(o Options) (*Guard, error) {
 	switch o.Mode {
 	case state.ModeReadOnly, state.ModeDryRunClient, state.ModeDryRunServer:
@@ -106,9 +120,16 @@ func New(o Options) (*Guard, error) {
 	default:
 		return nil, fmt.Errorf("make a guard: there is no mode %q", o.Mode)
 	}
+	server, err := o.origin()
+	if err != nil {
+		return nil, err
+	}
 	base := strings.TrimSuffix(o.BasePath, "/")
 	if base != "" && base[0] != '/' {
 		return nil, fmt.Errorf("make a guard: the base path %q does not begin with a slash", o.BasePath)
+	}
+	if pod := o.PortForward; pod != nil && (o.Mode != state.ModeReadOnly || pod.Namespace == "" || pod.Name == "") {
+		return nil, fmt.Errorf("make a guard: ports are forwarded to one named pod of a session that only reads, not to %q in mode %s", pod.Key(), o.Mode)
 	}
 	if o.MaxBody < 0 {
 		return nil, errors.New("make a guard: the bound on bodies is negative")
@@ -118,6 +139,13 @@ func New(o Options) (*Guard, error) {
 		cause: o.Cause, recorder: o.Recorder, onWrite: o.OnWrite, lookup: o.Lookup, diff: o.Diff,
 		trustsDryRun: o.TrustsDryRun, now: o.Now, maxBody: o.MaxBody, broken: o.Broken,
 		kinds: kindsOf(scheme.Scheme), repeats: map[repeatKey]int{},
+	}
+	if server != "" {
+		g.server.Store(&server)
+	}
+	if o.PortForward != nil {
+		pod := *o.PortForward
+		g.portForward = &pod
 	}
 	if g.trustsDryRun == nil {
 		g.trustsDryRun = BuiltinGroup
@@ -129,6 +157,23 @@ func New(o Options) (*Guard, error) {
 		g.maxBody = defaultMaxBody
 	}
 	return g, nil
+}
+
+// origin is that of the one server, or empty where the first request tells.
+func (o Options) origin() (server string, err error) {
+	if o.Server != "" {
+		if server, err = parseServer(o.Server); err != nil {
+			return "", err
+		}
+	}
+	if o.Mode != state.ModeActive {
+		return server, nil
+	}
+	granted := originOf("https", o.Grant.host)
+	if server != "" && server != granted {
+		return "", fmt.Errorf("make a guard: active mode was granted for %s, not for %s", o.Grant, server)
+	}
+	return granted, nil
 }
 
 // Mode is what the guard was made with; it never changes.

@@ -104,6 +104,13 @@ func (s *server) writes() []arrival {
 	return writes
 }
 
+// all are the arrivals.
+func (s *server) all() []arrival {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.arrivals
+}
+
 // authority is the PEM of the server's certificate authority.
 func (s *server) authority() []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})

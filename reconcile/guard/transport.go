@@ -6,7 +6,9 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -21,8 +23,15 @@ type transport struct {
 func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	r := t.guard.classify(req)
 	verdict := t.guard.Decide(r)
-	if verdict.Action == ActionPass {
-		return t.leave(req, r)
+	if verdict.Action == ActionForward && !t.guard.opensForward(req, r) {
+		verdict = refuse("this is not how a port-forward is opened")
+	}
+	if verdict.Action == ActionPass || verdict.Action == ActionForward {
+		resp, err := t.leave(req)
+		if refusal, refused := errors.AsType[*Refusal](err); refused {
+			return t.refuseRead(req, refusal)
+		}
+		return resp, err
 	}
 	if isRead(req) {
 		return t.refuseRead(req, t.guard.refusal(r, verdict.Reason))
@@ -53,13 +62,16 @@ func (t *transport) CloseIdleConnections() {
 }
 
 // leave is the only way to the inner transport. Whatever was decided before,
-// it looks at what is about to leave, and lets out nothing that the mode does
-// not allow.
-func (t *transport) leave(out *http.Request, r Request) (*http.Response, error) {
+// it reads what is about to leave once more, and lets out nothing that the mode
+// does not allow, and nothing to another server. It returns a Refusal for what
+// it keeps, whose body it leaves open.
+func (t *transport) leave(out *http.Request) (*http.Response, error) {
 	g := t.guard
+	r := g.classify(out)
 	switch {
 	case r.Kind == KindRead && isRead(out):
 	case r.Kind == KindReview && out.Method == http.MethodPost:
+	case g.forwards(r) && g.opensForward(out, r):
 	case r.Kind == KindWrite && g.mode == state.ModeActive:
 		if out.URL.Scheme != "https" || out.URL.Host != g.grant.host {
 			return nil, g.refusal(r, "active mode was granted for "+g.grant.String()+", not for "+out.URL.Scheme+"://"+out.URL.Host)
@@ -71,7 +83,38 @@ func (t *transport) leave(out *http.Request, r Request) (*http.Response, error) 
 	default:
 		return nil, g.refusal(r, "it got past the guard's decision, which is a bug in the guard")
 	}
+	if reason := g.otherServer(out); reason != "" {
+		return nil, g.refusal(r, reason)
+	}
 	return t.next.RoundTrip(out)
+}
+
+// opensForward looks at what a Request leaves out. client-go v0.37.1 asks for
+// the upgrade below the guard, over SPDY with a POST and over a WebSocket with a
+// GET (transport/spdy, transport/websocket): an upgrade seen here is another
+// client's, and has to be to one of the two.
+func (g *Guard) opensForward(req *http.Request, r Request) bool {
+	path := g.basePath + "/api/v1/namespaces/" + r.Object.Namespace + "/pods/" + r.Object.Name + "/portforward"
+	return (req.Method == http.MethodGet || req.Method == http.MethodPost) &&
+		req.URL.Path == path && req.URL.RawPath == "" &&
+		(req.Body == nil || req.Body == http.NoBody) &&
+		(r.Kind != KindUpgrade || upgradesTo(req.Header, "SPDY/3.1", "websocket"))
+}
+
+// upgradesTo reports whether a request asks for one protocol, one of these, and
+// for nothing else of its connection.
+func upgradesTo(header http.Header, protocols ...string) bool {
+	var connection, upgrade []string
+	for name, values := range header { // in any spelling, as asksUpgrade
+		switch {
+		case strings.EqualFold(name, "Connection"):
+			connection = append(connection, values...)
+		case strings.EqualFold(name, "Upgrade"):
+			upgrade = append(upgrade, values...)
+		}
+	}
+	return len(connection) == 1 && strings.EqualFold(connection[0], "Upgrade") && len(upgrade) == 1 &&
+		slices.ContainsFunc(protocols, func(p string) bool { return strings.EqualFold(upgrade[0], p) })
 }
 
 func isRead(req *http.Request) bool {
@@ -104,7 +147,7 @@ func (g *Guard) cannotBeDry(r Request, err error) error {
 // send sends a write, as out, and records what came back.
 func (t *transport) send(w *write, req, out *http.Request) (*http.Response, error) {
 	w.lookBefore()
-	resp, err := t.leave(out, w.request)
+	resp, err := t.leave(out)
 	if _, refused := errors.AsType[*Refusal](err); refused {
 		return t.fail(w, req, err)
 	}

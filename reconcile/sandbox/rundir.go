@@ -57,7 +57,11 @@ func newRunDir(base string, candidates []string) (*runDir, error) {
 		}
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("lock run directory: %w", err), os.RemoveAll(path))
+		err = fmt.Errorf("lock run directory: %w", err)
+		if d.lock != nil {
+			err = errors.Join(err, d.lock.Close())
+		}
+		return nil, errors.Join(err, os.RemoveAll(path))
 	}
 	return d, nil
 }

@@ -40,16 +40,17 @@ var ErrNoGuard = errors.New("refusing to build a client config without a guard a
 var ErrNoCluster = errors.New("no cluster is configured: set KUBECONFIG or --kubeconfig, or add --sandbox to use the embedded control plane")
 
 // Kubeconfig makes a config from the user's kubeconfig, already merged with
-// the flags of the command line.
+// the flags of the command line. Where something depends on what TargetOf said
+// of the server, use the Target's Config instead: the files may have changed.
 func Kubeconfig(loader clientcmd.ClientConfig, wrap Wrap, limits Limits) (*rest.Config, error) {
 	if wrap == nil {
 		return nil, ErrNoGuard
 	}
-	config, err := load(loader)
+	target, err := TargetOf(loader)
 	if err != nil {
 		return nil, err
 	}
-	return finish(config, wrap, limits), nil
+	return target.Config(wrap, limits)
 }
 
 func load(loader clientcmd.ClientConfig) (*rest.Config, error) {
@@ -110,6 +111,11 @@ type Target struct {
 	// empty where the kubeconfig relies on the machine's own roots or checks
 	// nothing.
 	CA []byte
+
+	// origin and config are what the kubeconfig says, with the bytes of CA in
+	// place of the name of their file.
+	origin string
+	config *rest.Config
 }
 
 // TargetOf reads from the user's kubeconfig where it leads. It is for those who
@@ -119,16 +125,56 @@ func TargetOf(loader clientcmd.ClientConfig) (Target, error) {
 	if err != nil {
 		return Target{}, err
 	}
-	target := Target{URL: config.Host, CA: config.CAData}
-	if config.Insecure {
-		target.CA = nil
-	} else if len(config.CAData) == 0 && config.CAFile != "" {
-		if target.CA, err = os.ReadFile(config.CAFile); err != nil {
+	if !config.Insecure && config.CAFile != "" {
+		if err := inlineCA(&config.TLSClientConfig); err != nil {
 			return Target{}, fmt.Errorf("read the certificate authority of %s: %w", config.Host, err)
 		}
 	}
+	server, _, err := rest.DefaultServerUrlFor(config)
+	if err != nil {
+		return Target{}, fmt.Errorf("read the address of the API server: %w", err)
+	}
+	target := Target{URL: config.Host, CA: config.CAData, origin: server.Scheme + "://" + server.Host, config: config}
+	if config.Insecure {
+		target.CA = nil
+	}
 	return target, nil
 }
+
+// inlineCA puts the authority's bytes in place of the name of their file, which
+// client-go would read again with each transport, and while it runs (v0.37.1
+// transport/cache.go): who has approved an authority has approved bytes.
+func inlineCA(c *rest.TLSClientConfig) error {
+	if len(c.CAData) == 0 {
+		ca, err := os.ReadFile(c.CAFile)
+		if err != nil {
+			return err
+		}
+		if len(ca) == 0 {
+			// Without bytes and without a file, the machine's own roots would do.
+			return fmt.Errorf("%s is empty", c.CAFile)
+		}
+		c.CAData = ca
+	}
+	c.CAFile = ""
+	return nil
+}
+
+// Config makes the config for this server: the one, and with the authority, that
+// the Target tells of, whatever has become of the kubeconfig and its files since.
+func (t Target) Config(wrap Wrap, limits Limits) (*rest.Config, error) {
+	switch {
+	case wrap == nil:
+		return nil, ErrNoGuard
+	case t.config == nil:
+		return nil, ErrNoCluster
+	}
+	return finish(rest.CopyConfig(t.config), wrap, limits), nil
+}
+
+// Server is scheme, host and port of the URL, with the scheme that client-go
+// uses where a kubeconfig leaves it out: what a guard is to hold on to.
+func (t Target) Server() string { return t.origin }
 
 // Path is the path of the URL, without a slash at its end: empty for most
 // servers, "/k8s/clusters/c-1" for one behind a proxy.

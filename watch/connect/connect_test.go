@@ -1,7 +1,11 @@
 package connect
 
 import (
+	"bytes"
+	"encoding/pem"
 	"errors"
+	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -107,6 +111,99 @@ func TestTargetOf(t *testing.T) {
 	}
 	if _, err := target(clientcmdapi.Cluster{Server: "https://127.0.0.1:1", CertificateAuthority: file + ".gone"}); err == nil {
 		t.Error("a missing CA file was not an error")
+	}
+}
+
+// The authority that was approved is the one that is used: neither a CA file nor
+// a kubeconfig that changes afterwards has a say.
+func TestTheApprovedAuthorityIsUsed(t *testing.T) {
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte(`{"gitVersion":"v1.37.1"}`))
+	}))
+	server.Config.ErrorLog = log.New(io.Discard, "", 0) // of handshakes that fail on purpose
+	server.StartTLS()
+	defer server.Close()
+	ours := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+	theirs, _ := keyPair(t)
+	file := filepath.Join(t.TempDir(), "ca.crt")
+	for _, test := range []struct {
+		name          string
+		before, after []byte
+		trusted       bool
+	}{
+		{"the server's is approved", ours, theirs, true},
+		{"another is approved", theirs, ours, false},
+	} {
+		if err := os.WriteFile(file, test.before, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		raw := clientcmdapi.NewConfig()
+		raw.Clusters["c"] = &clientcmdapi.Cluster{Server: server.URL, CertificateAuthority: file}
+		raw.Contexts["c"] = &clientcmdapi.Context{Cluster: "c"}
+		raw.CurrentContext = "c"
+		loader := clientcmd.NewDefaultClientConfig(*raw, &clientcmd.ConfigOverrides{})
+		target, err := TargetOf(loader)
+		if err != nil {
+			t.Fatal(err)
+		}
+		plain, err := Kubeconfig(loader, pass, Limits{QPS: -1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, test.after, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		config, err := target.Config(pass, Limits{QPS: -1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for which, c := range map[string]*rest.Config{"Target.Config": config, "Kubeconfig": plain} {
+			if c.CAFile != "" || !bytes.Equal(c.CAData, test.before) {
+				t.Errorf("%s: %s has the file %q and the bytes %.40q", test.name, which, c.CAFile, c.CAData)
+			}
+			client, err := kubernetes.NewForConfig(c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := client.Discovery().ServerVersion(); (err == nil) != test.trusted {
+				t.Errorf("%s: %s: %v", test.name, which, err)
+			}
+		}
+	}
+	if _, err := (Target{}).Config(pass, Limits{}); !errors.Is(err, ErrNoCluster) {
+		t.Errorf("the zero Target: %v", err)
+	}
+	if _, err := (Target{config: &rest.Config{}}).Config(nil, Limits{}); !errors.Is(err, ErrNoGuard) {
+		t.Errorf("a Target without a guard: %v", err)
+	}
+}
+
+// A CA file without a certificate must not become trust in the machine's roots.
+func TestEmptyAuthority(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "ca.crt")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	raw := clientcmdapi.NewConfig()
+	raw.Clusters["c"] = &clientcmdapi.Cluster{Server: "https://127.0.0.1:1", CertificateAuthority: file}
+	raw.Contexts["c"] = &clientcmdapi.Context{Cluster: "c"}
+	raw.CurrentContext = "c"
+	if c, err := Kubeconfig(clientcmd.NewDefaultClientConfig(*raw, &clientcmd.ConfigOverrides{}), pass, Limits{}); err == nil {
+		t.Errorf("a config was made: CAFile %q, CAData %q", c.CAFile, c.CAData)
+	}
+}
+
+func TestServerOfATarget(t *testing.T) {
+	for text, want := range map[string]string{
+		"https://127.0.0.1:1/k8s/clusters/c-1/": "https://127.0.0.1:1",
+		"https://api.example":                   "https://api.example",
+		"127.0.0.1:8443":                        "http://127.0.0.1:8443",
+		"https://[::1]:6443":                    "https://[::1]:6443",
+	} {
+		target, err := TargetOf(loaderFor(text))
+		if err != nil || target.Server() != want {
+			t.Errorf("%s: %q, %v; want %s", text, target.Server(), err, want)
+		}
 	}
 }
 

@@ -7,12 +7,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"go/ast"
-	"go/parser"
-	"go/token"
 	"io"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -73,14 +69,17 @@ type listed struct {
 	ImportPath string
 	Dir        string
 	GoFiles    []string
-	Imports    []string
-	Deps       []string
-	Module     *struct{ Path string }
+	CgoFiles   []string
+	// IgnoredGoFiles are those of other platforms, their tests among them.
+	IgnoredGoFiles []string
+	Imports        []string
+	Deps           []string
+	Module         *struct{ Path string }
 }
 
 func list(t *testing.T) []listed {
 	t.Helper()
-	cmd := exec.Command("go", "list", "-deps", "-json=ImportPath,Dir,GoFiles,Imports,Deps,Module", module+"...")
+	cmd := exec.Command("go", "list", "-deps", "-json=ImportPath,Dir,GoFiles,CgoFiles,IgnoredGoFiles,Imports,Deps,Module", module+"...")
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
@@ -144,91 +143,5 @@ func TestRulesCatch(t *testing.T) {
 		if len(broken(r, []listed{culprit})) == 0 {
 			t.Errorf("the rule for %q does not catch %s", r.room, r.never[0])
 		}
-	}
-}
-
-// doors are the files that may make a client config or an HTTP client, each
-// with its reason.
-var doors = map[string]string{
-	"watch/connect/connect.go": "the one door",
-}
-
-// makers are the calls and literals that make a way to an API server.
-var makers = map[string][]string{
-	"k8s.io/client-go/rest":            {"Config", "InClusterConfig", "AnonymousClientConfig"},
-	"k8s.io/client-go/tools/clientcmd": {"BuildConfigFromFlags", "RESTConfigFromKubeConfig", "NewNonInteractiveDeferredLoadingClientConfig", "NewDefaultClientConfig"},
-	"net/http":                         {"Client", "DefaultClient", "DefaultTransport", "Transport", "Get", "Post", "PostForm", "Head"},
-}
-
-// TestOneDoor finds rest.Config literals, kubeconfig loads and HTTP clients
-// outside the door.
-func TestOneDoor(t *testing.T) {
-	for _, p := range list(t) {
-		if !inRoom(p.ImportPath, "") {
-			continue
-		}
-		for _, name := range p.GoFiles {
-			file := filepath.Join(p.Dir, name)
-			rel := strings.TrimPrefix(p.ImportPath, module) + "/" + name
-			if _, allowed := doors[rel]; allowed {
-				continue
-			}
-			for _, f := range doorsIn(t, file) {
-				t.Errorf("%s: %s\n\tclient configs and HTTP clients are made in watch/connect only, where the guard is put around them", rel, f)
-			}
-		}
-	}
-}
-
-func doorsIn(t *testing.T, file string) []string {
-	t.Helper()
-	fset := token.NewFileSet()
-	tree, err := parser.ParseFile(fset, file, nil, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	names := map[string]string{}
-	for _, spec := range tree.Imports {
-		path := strings.Trim(spec.Path.Value, `"`)
-		name := filepath.Base(path)
-		if spec.Name != nil {
-			name = spec.Name.Name
-		}
-		if _, watched := makers[path]; watched {
-			names[name] = path
-		}
-	}
-	var found []string
-	report := func(n ast.Node, sel *ast.SelectorExpr) {
-		pkg, ok := sel.X.(*ast.Ident)
-		if !ok || !slices.Contains(makers[names[pkg.Name]], sel.Sel.Name) {
-			return
-		}
-		found = append(found, fmt.Sprintf("line %d makes %s.%s", fset.Position(n.Pos()).Line, names[pkg.Name], sel.Sel.Name))
-	}
-	ast.Inspect(tree, func(n ast.Node) bool {
-		switch n := n.(type) {
-		case *ast.CompositeLit:
-			if sel, ok := n.Type.(*ast.SelectorExpr); ok {
-				report(n, sel)
-			}
-		case *ast.CallExpr:
-			if sel, ok := n.Fun.(*ast.SelectorExpr); ok {
-				report(n, sel)
-			}
-		case *ast.SelectorExpr:
-			if n.Sel.Name == "DefaultClient" || n.Sel.Name == "DefaultTransport" {
-				report(n, n)
-			}
-		}
-		return true
-	})
-	return found
-}
-
-// The scan itself must see what it looks for: the door makes a config.
-func TestOneDoorSees(t *testing.T) {
-	if len(doorsIn(t, filepath.Join("..", "..", "..", "watch", "connect", "connect.go"))) == 0 {
-		t.Error("the scan does not see the rest.Config that watch/connect makes")
 	}
 }

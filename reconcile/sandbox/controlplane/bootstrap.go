@@ -43,6 +43,8 @@ func replacedHooks() map[string]genericapiserver.PostStartHookFunc {
 
 // withoutHooks runs build while hooks of these names are not registered.
 // disabled is the set that all servers of the chain share.
+//
+//lint:ignore SA1019 the type is that of upstream's DisabledPostStartHooks
 func withoutHooks(disabled sets.String, names []string, build func() error) error {
 	disabled.Insert(names...)
 	defer disabled.Delete(names...)

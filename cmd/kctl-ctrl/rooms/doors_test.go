@@ -1,0 +1,347 @@
+package rooms
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// A door is a file that may do some of what everybody else may not, each with
+// its reason. Without a list it may do all of it.
+type door struct {
+	only   []string
+	reason string
+}
+
+var doors = map[string]door{
+	"watch/connect/connect.go": {reason: "the one door"},
+	"watch/connect/metrics.go": {reason: "the door to the metrics of other processes: it reads one URL, behind the same guard"},
+	"cmd/kctl-ctrl/treetarget.go": {
+		only:   []string{"k8s.io/cli-runtime/pkg/resource.NewBuilder", "method ToRESTMapper"},
+		reason: "its RESTClientGetter is its own, made of the config of readOnlyConfig: cli-runtime gets no other",
+	},
+}
+
+// makers are what makes a way to an API server, or takes the guard off one.
+var makers = map[string][]string{
+	"k8s.io/client-go/rest": {
+		"Config", "InClusterConfig", "AnonymousClientConfig", "TLSConfigFor",
+	},
+	"k8s.io/client-go/transport": {"Config", "New", "TLSConfigFor"},
+	"k8s.io/client-go/tools/clientcmd": {
+		"BuildConfigFromFlags", "BuildConfigFromKubeconfigGetter", "RESTConfigFromKubeConfig", "NewNonInteractiveDeferredLoadingClientConfig",
+		"NewInteractiveDeferredLoadingClientConfig", "NewDefaultClientConfig", "NewNonInteractiveClientConfig", "NewInteractiveClientConfig",
+		"NewClientConfigFromBytes",
+	},
+	"k8s.io/cli-runtime/pkg/resource": {"NewBuilder"},
+	"k8s.io/kubectl/pkg/cmd/util":     {"NewFactory", "NewMatchVersionFlags"},
+	"net/http":                        {"Client", "DefaultClient", "DefaultTransport", "Transport", "Get", "Post", "PostForm", "Head"},
+}
+
+// makerMethods are methods that make one, whatever they are called on: those of
+// genericclioptions.ConfigFlags and cmdutil.Factory read the kubeconfig
+// themselves and know no guard.
+var makerMethods = []string{
+	"ToRESTConfig", "ToDiscoveryClient", "ToRESTMapper", "ClientConfig", "WithWrapConfigFn",
+	"KubernetesClientSet", "DynamicClient", "ClientForMapping", "UnstructuredClientForMapping", "NewBuilder",
+}
+
+// makerFields are fields whose assignment puts a transport in place, or puts one
+// around the guard's place.
+var makerFields = []string{"WrapTransport", "Transport", "WrapConfigFn", "ClientConfigFn"}
+
+// TestOneDoor finds rest.Config literals, kubeconfig loads and HTTP clients
+// outside the door.
+func TestOneDoor(t *testing.T) {
+	used := map[string]bool{}
+	eachFile(t, func(p listed, rel string, f *ast.File, fset *token.FileSet) {
+		for _, made := range doorsIn(fset, f) {
+			d, allowed := doors[rel]
+			used[rel+" "+made.what] = true
+			if allowed && (d.only == nil || slices.Contains(d.only, made.what)) {
+				continue
+			}
+			t.Errorf("%s, line %d: %s\n\tclient configs and HTTP clients are made in watch/connect only, where the guard is put around them", rel, made.line, made.what)
+		}
+	})
+	for rel, d := range doors {
+		for _, what := range d.only {
+			if !used[rel+" "+what] {
+				t.Errorf("%s may use %s, and does not any more", rel, what)
+			}
+		}
+	}
+}
+
+// eachFile parses the files of the program, also those of other platforms, and
+// no tests.
+func eachFile(t *testing.T, visit func(p listed, rel string, f *ast.File, fset *token.FileSet)) {
+	t.Helper()
+	for _, p := range list(t) {
+		if !inRoom(p.ImportPath, "") {
+			continue
+		}
+		for _, name := range slices.Concat(p.GoFiles, p.CgoFiles, p.IgnoredGoFiles) {
+			if strings.HasSuffix(name, "_test.go") {
+				continue
+			}
+			fset := token.NewFileSet()
+			f, err := parser.ParseFile(fset, filepath.Join(p.Dir, name), nil, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			visit(p, strings.TrimPrefix(p.ImportPath, module)+"/"+name, f, fset)
+		}
+	}
+}
+
+// A making is one thing that only doors may do.
+type making struct {
+	line int
+	what string
+}
+
+// doorsIn lists them. It reads syntax, not types: a type of one's own that
+// embeds http.Client gets past it, and a method of the same name does not.
+func doorsIn(fset *token.FileSet, f *ast.File) []making {
+	var found []making
+	report := func(n ast.Node, what string) { found = append(found, making{fset.Position(n.Pos()).Line, what}) }
+	names := map[string]string{}
+	for _, spec := range f.Imports {
+		path := strings.Trim(spec.Path.Value, `"`)
+		if _, watched := makers[path]; !watched {
+			continue
+		}
+		name := filepath.Base(path)
+		if spec.Name != nil {
+			name = spec.Name.Name
+		}
+		if name == "." {
+			report(spec, "dot import of "+path)
+		}
+		names[name] = path
+	}
+	// made is the watched thing that an expression names.
+	made := func(e ast.Expr) (what string, ok bool) {
+		sel, ok := ast.Unparen(e).(*ast.SelectorExpr)
+		if !ok {
+			return "", false
+		}
+		pkg, ok := sel.X.(*ast.Ident)
+		if !ok || !slices.Contains(makers[names[pkg.Name]], sel.Sel.Name) {
+			return "", false
+		}
+		return names[pkg.Name] + "." + sel.Sel.Name, true
+	}
+	ast.Inspect(f, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.CompositeLit:
+			if what, ok := made(n.Type); ok {
+				report(n, what)
+			}
+			for _, element := range n.Elts {
+				if pair, ok := element.(*ast.KeyValueExpr); ok {
+					if key, ok := pair.Key.(*ast.Ident); ok && slices.Contains(makerFields, key.Name) {
+						report(pair, "field "+key.Name)
+					}
+				}
+			}
+		case *ast.CallExpr:
+			if what, ok := made(n.Fun); ok {
+				report(n, what)
+			}
+			switch fun := ast.Unparen(n.Fun).(type) {
+			case *ast.SelectorExpr:
+				// A qualified name is a function of a package, which made knows.
+				if pkg, ok := fun.X.(*ast.Ident); ok && names[pkg.Name] != "" {
+					break
+				}
+				if slices.Contains(makerMethods, fun.Sel.Name) {
+					report(n, "method "+fun.Sel.Name)
+				}
+			case *ast.Ident:
+				if (fun.Name == "new" || fun.Name == "make") && len(n.Args) > 0 {
+					if what, ok := made(n.Args[0]); ok {
+						report(n, what)
+					}
+				}
+			}
+		case *ast.ValueSpec: // var c http.Client
+			if what, ok := made(n.Type); ok {
+				report(n, what)
+			}
+		case *ast.StructType: // struct{ c http.Client }
+			for _, field := range n.Fields.List {
+				if what, ok := made(field.Type); ok {
+					report(field, what)
+				}
+			}
+		case *ast.TypeSpec: // type client http.Client
+			if what, ok := made(n.Type); ok {
+				report(n, what)
+			}
+		case *ast.AssignStmt:
+			for _, left := range n.Lhs {
+				if sel, ok := ast.Unparen(left).(*ast.SelectorExpr); ok && slices.Contains(makerFields, sel.Sel.Name) {
+					report(n, "field "+sel.Sel.Name)
+				}
+			}
+			for _, right := range n.Rhs { // f := http.Get
+				if what, ok := made(right); ok {
+					report(n, what)
+				}
+			}
+		case *ast.SelectorExpr:
+			if n.Sel.Name == "DefaultClient" || n.Sel.Name == "DefaultTransport" {
+				if what, ok := made(n); ok {
+					report(n, what)
+				}
+			}
+		}
+		return true
+	})
+	return found
+}
+
+// The scan itself must see what it looks for, and nothing else.
+func TestOneDoorSees(t *testing.T) {
+	const imports = `package p
+import (
+	"net/http"
+	"k8s.io/cli-runtime/pkg/resource"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	cmdutil "k8s.io/kubectl/pkg/cmd/util"
+)
+`
+	for source, want := range map[string]bool{
+		`var c = &http.Client{}`:                                                       true,
+		`var c = new(http.Client)`:                                                     true,
+		`var c http.Client`:                                                            true,
+		`var f = func() { var c http.Client; _ = c }`:                                  true,
+		`type t struct { c http.Client }`:                                              true,
+		`type t struct { http.Client }`:                                                true,
+		`type t http.Client`:                                                           true,
+		`var c = http.DefaultClient`:                                                   true,
+		`var f = func() { g := http.Get; _ = g }`:                                      true,
+		`var f = func() { http.Get("") }`:                                              true,
+		`var c = rest.Config{}`:                                                        true,
+		`var c = new(rest.Config)`:                                                     true,
+		`var f = func(c *rest.Config) { rest.TLSConfigFor(c) }`:                        true,
+		`var f = func(c *rest.Config) { c.WrapTransport = nil }`:                       true,
+		`var f = func(c *http.Client) { c.Timeout, c.Transport = 0, nil }`:             true,
+		`var f = func(l clientcmd.ClientConfig) { l.ClientConfig() }`:                  true,
+		`var f = func(g interface{ToRESTConfig()}) { g.ToRESTConfig() }`:               true,
+		`var f = func(g interface{ToDiscoveryClient()}) { (g.ToDiscoveryClient)() }`:   true,
+		`var f = func(g interface{ToRESTMapper()}) { g.ToRESTMapper() }`:               true,
+		`var f = func(g resource.RESTClientGetter) { resource.NewBuilder(g) }`:         true,
+		`var f = func(g resource.RESTClientGetter) { cmdutil.NewFactory(g) }`:          true,
+		`import . "net/http"`:                                                          true,
+		`var f func(*http.Client, *rest.Config) *http.Request`:                         false,
+		`type t struct { c *http.Client; config *rest.Config }`:                        false,
+		`var f = func(c *rest.Config) { rest.CopyConfig(c) }`:                          false,
+		`var f = func(l clientcmd.ClientConfig) { l.RawConfig(); l.Namespace() }`:      false,
+		`var f = func(c struct{Get func()}) { c.Get() }`:                               false,
+		`func (g getter) ToRESTConfig() (*rest.Config, error) { return g.config, nil}`: false,
+	} {
+		text := imports + source
+		if strings.HasPrefix(source, "import") {
+			text = "package p\n" + source
+		}
+		fset := token.NewFileSet()
+		f, err := parser.ParseFile(fset, "p.go", text, 0)
+		if err != nil {
+			t.Fatalf("%s: %v", source, err)
+		}
+		if found := doorsIn(fset, f); (len(found) > 0) != want {
+			t.Errorf("%s: found %v", source, found)
+		}
+	}
+}
+
+// TestNobodyBreaksTheGuard: guard.Broken is for tests of the tests. What the
+// program hands to the guard is a session's, and nothing but a test sets that.
+func TestNobodyBreaksTheGuard(t *testing.T) {
+	handedOn := 0
+	eachFile(t, func(p listed, rel string, f *ast.File, fset *token.FileSet) {
+		if inRoom(p.ImportPath, "reconcile/guard") || !slices.Contains(p.Imports, module+"reconcile/guard") {
+			return
+		}
+		found, passed := breaks(fset, f)
+		handedOn += passed
+		for _, b := range found {
+			t.Errorf("%s, line %d: %s\n\tonly tests switch parts of the guard off", rel, b.line, b.what)
+		}
+	})
+	if handedOn != 1 {
+		t.Errorf("a session's guard.Broken is handed on in %d places, want one: the scan does not see it", handedOn)
+	}
+}
+
+// breaks lists what sets a guard.Broken, and counts the places that hand on one
+// that nobody has set.
+func breaks(fset *token.FileSet, f *ast.File) (found []making, handedOn int) {
+	report := func(n ast.Node, what string) { found = append(found, making{fset.Position(n.Pos()).Line, what}) }
+	named := func(name string) bool { return strings.EqualFold(name, "broken") }
+	ast.Inspect(f, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.Ident:
+			if n.Name == "SkipDeleteRewrite" {
+				report(n, "names "+n.Name)
+			}
+		case *ast.CompositeLit:
+			if sel, ok := n.Type.(*ast.SelectorExpr); ok && sel.Sel.Name == "Broken" {
+				report(n, "makes a Broken")
+			}
+		case *ast.KeyValueExpr:
+			key, ok := n.Key.(*ast.Ident)
+			if !ok || !named(key.Name) {
+				break
+			}
+			if value, ok := n.Value.(*ast.SelectorExpr); ok && key.Name == "Broken" && value.Sel.Name == "broken" {
+				handedOn++
+				break
+			}
+			report(n, "sets "+key.Name)
+		case *ast.AssignStmt:
+			for _, left := range n.Lhs {
+				if sel, ok := ast.Unparen(left).(*ast.SelectorExpr); ok && named(sel.Sel.Name) {
+					report(n, "assigns to "+sel.Sel.Name)
+				}
+			}
+		case *ast.UnaryExpr: // &s.broken
+			if sel, ok := ast.Unparen(n.X).(*ast.SelectorExpr); ok && n.Op == token.AND && named(sel.Sel.Name) {
+				report(n, "takes the address of "+sel.Sel.Name)
+			}
+		}
+		return true
+	})
+	return found, handedOn
+}
+
+func TestBreaksSees(t *testing.T) {
+	for source, want := range map[string]int{
+		`func f(s *session) { s.broken = b }`:                               1,
+		`func f(s *session) { s.broken.SkipDeleteRewrite = true }`:          1,
+		`func f(o guard.Options) { o.Broken = b }`:                          1,
+		`var o = guard.Options{Broken: b}`:                                  1,
+		`var b = guard.Broken{true}`:                                        1,
+		`var s = session{broken: b}`:                                        1,
+		`func f(s *session) { set(&s.broken) }`:                             1,
+		`func f(s *session) { guard.New(guard.Options{Broken: s.broken}) }`: 0,
+		`type session struct { broken guard.Broken }`:                       0,
+	} {
+		fset := token.NewFileSet()
+		f, err := parser.ParseFile(fset, "p.go", "package p\n"+source, 0)
+		if err != nil {
+			t.Fatalf("%s: %v", source, err)
+		}
+		if found, _ := breaks(fset, f); len(found) != want {
+			t.Errorf("%s: found %v", source, found)
+		}
+	}
+}

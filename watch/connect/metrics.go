@@ -1,0 +1,276 @@
+package connect
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/transport"
+)
+
+// maxMetrics bounds what is read of one answer, in bytes.
+const maxMetrics = 128 << 20
+
+// ErrTokenWithheld is returned where only a bearer token would help, and the
+// endpoint does not prove whose it is.
+var ErrTokenWithheld = errors.New("it wants a credential, and the token of your kubeconfig is not sent to an endpoint that cannot prove who it is; --insecure-metrics sends it all the same")
+
+// MetricsOptions say where a process tells its metrics and what it may be shown
+// to get them.
+type MetricsOptions struct {
+	// URL is that of the metrics text, http or https.
+	URL string
+	// Wrap guards the client; it is required.
+	Wrap Wrap
+	// Dial reaches the process where that is not done over the network; see
+	// Forward.
+	Dial func(ctx context.Context) (net.Conn, error)
+	// Credentials are those of the kubeconfig; nil is none. A client certificate
+	// proves who the user is without giving anything away, and is shown to
+	// whoever asks for one. A bearer token is tried when the answer without it is
+	// 401 or 403, over TLS, and only where the server's certificate has been
+	// verified.
+	Credentials *rest.Config
+	// CAFile verifies the server; without it the machine's own roots do.
+	CAFile string
+	// Insecure is --insecure-metrics: certificates that prove nothing are
+	// accepted from URLs too, and the token is sent in any case.
+	Insecure bool
+}
+
+// MetricsClient asks one process for its metrics. It follows no redirect. Close
+// ends its connections.
+type MetricsClient struct {
+	url      string
+	insecure bool
+	plain    *http.Client
+	// withToken is nil where there is no token.
+	withToken *http.Client
+	verifies  func(*tls.ConnectionState) bool
+	sendToken bool
+	idle      func()
+}
+
+// Metrics makes a client. It connects to nobody yet.
+//
+// A process reached through a port-forward usually serves a certificate that it
+// signed itself (kube-controller-manager v1.37.1 does by default). It is read all
+// the same, unless an authority is named: the way there went through the API
+// server, which has been verified.
+func Metrics(o MetricsOptions) (*MetricsClient, error) {
+	if o.Wrap == nil {
+		return nil, ErrNoGuard
+	}
+	u, err := url.Parse(o.URL)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, fmt.Errorf("metrics URL %q: want http://HOST:PORT/metrics or https://", o.URL)
+	}
+	if u.User != nil {
+		return nil, fmt.Errorf("metrics URL of %s: a password in a URL ends up in shell histories and logs, and is not taken", u.Host)
+	}
+	if u.Path == "" {
+		u.Path = "/metrics"
+	}
+	roots, err := metricsRoots(o.CAFile)
+	if err != nil {
+		return nil, err
+	}
+	certificate, err := clientCertificate(o.Credentials)
+	if err != nil {
+		return nil, err
+	}
+	inner := &http.Transport{
+		Proxy:                 http.ProxyFromEnvironment,
+		ForceAttemptHTTP2:     false,
+		TLSHandshakeTimeout:   10 * time.Second,
+		ResponseHeaderTimeout: 30 * time.Second,
+		MaxIdleConns:          1,
+		TLSClientConfig: &tls.Config{
+			MinVersion: tls.VersionTLS12,
+			RootCAs:    roots,
+			// A certificate that proves nothing is read from, but gets no token:
+			// see verifies.
+			InsecureSkipVerify:   o.Insecure || o.Dial != nil && o.CAFile == "",
+			GetClientCertificate: certificate,
+		},
+	}
+	if o.Dial != nil {
+		inner.Proxy = nil
+		inner.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) { return o.Dial(ctx) }
+	}
+	guarded := o.Wrap(inner)
+	c := &MetricsClient{
+		url: u.String(), insecure: o.Insecure,
+		plain: client(guarded),
+		verifies: func(s *tls.ConnectionState) bool {
+			return s != nil && verified(s, roots, u.Hostname())
+		},
+		idle: inner.CloseIdleConnections,
+	}
+	if c.withToken, err = tokenClient(o.Credentials, guarded); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+func client(rt http.RoundTripper) *http.Client {
+	return &http.Client{
+		Transport:     rt,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+// Get reads the metrics text. Once a token was needed it is sent at once the
+// next time.
+func (c *MetricsClient) Get(ctx context.Context) ([]byte, error) {
+	if c.sendToken {
+		body, _, err := c.get(ctx, c.withToken)
+		return body, err
+	}
+	body, resp, err := c.get(ctx, c.plain)
+	var refused *StatusError
+	if !errors.As(err, &refused) || !refused.Unauthorised() || c.withToken == nil {
+		return body, err
+	}
+	if !c.insecure && !c.verifies(resp.TLS) {
+		return nil, fmt.Errorf("%w: %w", err, ErrTokenWithheld)
+	}
+	body, _, err = c.get(ctx, c.withToken)
+	c.sendToken = err == nil
+	return body, err
+}
+
+// Close ends idle connections.
+func (c *MetricsClient) Close() { c.idle() }
+
+func (c *MetricsClient) get(ctx context.Context, client *http.Client) ([]byte, *http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.url, nil)
+	if err != nil {
+		return nil, nil, fmt.Errorf("ask for %s: %w", c.url, err)
+	}
+	req.Header.Set("Accept", "text/plain;version=0.0.4")
+	req.Header.Set("User-Agent", "kctl-ctrl")
+	resp, err := client.Do(req)
+	if err != nil {
+		var certificate *tls.CertificateVerificationError
+		if errors.As(err, &certificate) {
+			return nil, nil, fmt.Errorf("ask for %s: its certificate proves nothing: %w; name the authority with --metrics-ca, or use --insecure-metrics", c.url, certificate.Err)
+		}
+		return nil, nil, fmt.Errorf("ask for metrics: %w", err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		word, _ := io.ReadAll(io.LimitReader(resp.Body, 300))
+		return nil, resp, &StatusError{URL: c.url, Code: resp.StatusCode, Text: strings.TrimSpace(string(word))}
+	}
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxMetrics+1))
+	if err != nil {
+		return nil, resp, fmt.Errorf("read the metrics of %s: %w", c.url, err)
+	}
+	if len(body) > maxMetrics {
+		return nil, resp, fmt.Errorf("read the metrics of %s: more than %d MB", c.url, maxMetrics>>20)
+	}
+	return body, resp, nil
+}
+
+// StatusError is an answer that is not 200.
+type StatusError struct {
+	URL  string
+	Code int
+	Text string
+}
+
+// Error has the beginning of the answer, which may be hostile text.
+func (e *StatusError) Error() string {
+	text := fmt.Sprintf("ask for %s: %d %s", e.URL, e.Code, http.StatusText(e.Code))
+	if e.Text != "" && !strings.HasPrefix(e.Text, "<") {
+		text += fmt.Sprintf(" (%.200q)", e.Text)
+	}
+	return text
+}
+
+// Unauthorised reports whether other credentials might help.
+func (e *StatusError) Unauthorised() bool {
+	return e.Code == http.StatusUnauthorized || e.Code == http.StatusForbidden
+}
+
+func metricsRoots(file string) (*x509.CertPool, error) {
+	if file == "" {
+		return nil, nil
+	}
+	pem, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("read the authority of the metrics endpoint: %w", err)
+	}
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("read the authority of the metrics endpoint: %s has no certificate", file)
+	}
+	return roots, nil
+}
+
+// verified does what the handshake leaves out where it accepts everything.
+func verified(s *tls.ConnectionState, roots *x509.CertPool, host string) bool {
+	if len(s.PeerCertificates) == 0 {
+		return false
+	}
+	between := x509.NewCertPool()
+	for _, c := range s.PeerCertificates[1:] {
+		between.AddCert(c)
+	}
+	_, err := s.PeerCertificates[0].Verify(x509.VerifyOptions{DNSName: host, Roots: roots, Intermediates: between})
+	return err == nil
+}
+
+type certificateFunc = func(*tls.CertificateRequestInfo) (*tls.Certificate, error)
+
+// clientCertificate is the kubeconfig's, also where a credential plugin makes it;
+// nil where there is none.
+func clientCertificate(config *rest.Config) (certificateFunc, error) {
+	if config == nil {
+		return nil, nil
+	}
+	settings, err := bare(config).TransportConfig()
+	if err != nil {
+		return nil, fmt.Errorf("read the credentials of the kubeconfig: %w", err)
+	}
+	tlsConfig, err := transport.TLSConfigFor(settings)
+	if err != nil {
+		return nil, fmt.Errorf("read the client certificate of the kubeconfig: %w", err)
+	}
+	if tlsConfig == nil {
+		return nil, nil
+	}
+	return tlsConfig.GetClientCertificate, nil
+}
+
+// tokenClient adds the kubeconfig's token, also one that a credential plugin
+// makes, to requests; nil where there is none. Passwords are not sent anywhere.
+func tokenClient(config *rest.Config, next http.RoundTripper) (*http.Client, error) {
+	if config == nil || config.BearerToken == "" && config.BearerTokenFile == "" && config.ExecProvider == nil && config.AuthProvider == nil {
+		return nil, nil
+	}
+	wrapped, err := rest.HTTPWrappersForConfig(bare(config), next)
+	if err != nil {
+		return nil, fmt.Errorf("read the token of the kubeconfig: %w", err)
+	}
+	return client(wrapped), nil
+}
+
+// bare is the config's identity without the ways it has of talking to the API
+// server: its guard, impersonation and password are for that server only.
+func bare(config *rest.Config) *rest.Config {
+	c := rest.CopyConfig(config)
+	c.WrapTransport, c.Impersonate, c.Username, c.Password = nil, rest.ImpersonationConfig{}, "", ""
+	return c
+}
