@@ -12,6 +12,9 @@ type Column struct {
 	Right bool
 	// Max cuts cells to a number of terminal cells; zero leaves them whole.
 	Max int
+	// Min is the least width of the column: the Widths of a table before this
+	// one keep the lines of a stream straight.
+	Min int
 }
 
 // Table is text in columns, as kubectl prints it: titles in capitals, three
@@ -53,12 +56,7 @@ func (t Table) Text(opts TableOptions) string {
 	for _, r := range t.Rows {
 		rows = append(rows, t.clean(r))
 	}
-	widths := make([]int, len(t.Columns))
-	for _, r := range rows {
-		for i, cell := range r {
-			widths[i] = max(widths[i], Width(cell))
-		}
-	}
+	widths := t.widths(rows)
 	var out strings.Builder
 	for i, r := range rows {
 		text := t.join(r, widths)
@@ -71,6 +69,32 @@ func (t Table) Text(opts TableOptions) string {
 		out.WriteString(text + "\n")
 	}
 	return out.String()
+}
+
+// Widths are the columns' widths in terminal cells, titles included.
+func (t Table) Widths() []int {
+	titles := make([]string, len(t.Columns))
+	for i, c := range t.Columns {
+		titles[i] = c.Title
+	}
+	rows := [][]string{t.clean(titles)}
+	for _, r := range t.Rows {
+		rows = append(rows, t.clean(r))
+	}
+	return t.widths(rows)
+}
+
+func (t Table) widths(rows [][]string) []int {
+	widths := make([]int, len(t.Columns))
+	for i, c := range t.Columns {
+		widths[i] = c.Min
+	}
+	for _, r := range rows {
+		for i, cell := range r {
+			widths[i] = max(widths[i], Width(cell))
+		}
+	}
+	return widths
 }
 
 func (t Table) clean(row []string) []string {

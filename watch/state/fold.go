@@ -157,9 +157,11 @@ func (f *folder) queue(controller, name string) *Queue {
 	if q, ok := f.queues[id]; ok {
 		return q
 	}
-	q := &Queue{Controller: controller, Name: name}
+	q := &Queue{Controller: controller, Name: name, Durations: new(Histogram), Waits: new(Histogram)}
 	if old, ok := f.s.Queues.Get(id); ok {
 		*q = *old
+		durations, waits := *old.Durations, *old.Waits
+		q.Durations, q.Waits = &durations, &waits
 	}
 	if f.s.Queues.set(id, q, f.s.Limits.Queues) {
 		f.queues[id] = q

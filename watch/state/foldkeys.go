@@ -135,8 +135,9 @@ func (f *folder) keyReady(e KeyReady, at time.Time) {
 }
 
 func (f *folder) keyTaken(e KeyTaken, at time.Time) {
-	f.change(e.Controller, e.Queue, e.Key, at, func(k *Key, _ *Queue, c *Controller) {
+	f.change(e.Controller, e.Queue, e.Key, at, func(k *Key, q *Queue, c *Controller) {
 		c.Waits.Observe(e.Waited)
+		q.Waits.Observe(e.Waited)
 		if e.Sync != 0 && (e.Sync <= k.last || (k.processing && e.Sync < k.Sync)) {
 			return
 		}
@@ -185,6 +186,7 @@ func (f *folder) keyFinished(e KeyFinished, at time.Time) {
 		c.Syncs++
 		q.Syncs++
 		c.Durations.Observe(e.Duration)
+		q.Durations.Observe(e.Duration)
 		c.LastSync = at
 		if e.Failed {
 			c.Errors++

@@ -105,6 +105,10 @@ type Queue struct {
 	Errors  uint64 `json:"errors"`
 	// LastAdd is when a key was added last.
 	LastAdd time.Time `json:"lastAdd,omitzero"`
+
+	// Durations and Waits are the Controller's, of this queue alone.
+	Durations *Histogram `json:"-"`
+	Waits     *Histogram `json:"-"`
 }
 
 // Phase is where a key stands.

@@ -1,0 +1,131 @@
+package render
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+)
+
+// StoreOptions shape a table of informers.
+type StoreOptions struct {
+	Times Times
+	Wide  bool
+}
+
+// Informers is a table of informers and what they hold.
+func Informers(stores []state.StoreStats, o StoreOptions) Table {
+	t := Table{Columns: []Column{
+		{Title: "TYPE"}, {Title: "OBJECTS", Right: true}, {Title: "RESOURCEVERSION", Right: true}, {Title: "SYNCED"},
+		{Title: "STATUS"}, {Title: "LAST EVENT"}, {Title: "LAST MOVED"}, {Title: "RELISTS", Right: true}, {Title: "HANDLERS", Right: true},
+	}}
+	if o.Wide {
+		t.Columns = append(t.Columns, Column{Title: "VERSION"}, Column{Title: "EVENTS", Right: true}, Column{Title: "OF"}, Column{Title: "LAST RELIST", Max: 80}, Column{Title: "REASON", Max: 80})
+	}
+	for _, s := range stores {
+		name := s.Type
+		if s.Metadata {
+			name += " (metadata)"
+		}
+		synced := "no"
+		if s.Synced {
+			synced = "yes"
+		}
+		row := []string{
+			name, strconv.Itoa(s.Objects), orDash(s.ResourceVersion), synced, orDash(string(s.Status)),
+			sinceOrNone(o.Times, s.LastEvent),
+			sinceOrNone(o.Times, s.LastMoved),
+			strconv.Itoa(s.Relists), strconv.Itoa(len(s.Handlers)),
+		}
+		if o.Wide {
+			row = append(row, orDash(s.Version), number(s.Events), handlers(s.Handlers), orDash(s.LastRelist), orDash(s.Reason))
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return t
+}
+
+// handlers names who registered them, with a count where that is more than one.
+func handlers(all []state.HandlerStats) string {
+	var names []string
+	counts := map[string]int{}
+	for _, h := range all {
+		if name := ShortName(h.Controller); counts[name] == 0 {
+			names = append(names, name)
+		}
+		counts[ShortName(h.Controller)]++
+	}
+	for i, name := range names {
+		if n := counts[name]; n > 1 {
+			names[i] += "×" + strconv.Itoa(n)
+		}
+	}
+	return orDash(strings.Join(names, ","))
+}
+
+// Cache is a table of what a store holds.
+func Cache(view state.CacheView, o StoreOptions) Table {
+	t := Table{Columns: []Column{{Title: "NAMESPACE"}, {Title: "NAME"}, {Title: "RESOURCEVERSION", Right: true}, {Title: "CREATED"}, {Title: "DELETED"}}}
+	if o.Wide {
+		t.Columns = append(t.Columns, Column{Title: "UID"})
+	}
+	for _, c := range view.Objects {
+		row := []string{
+			orDash(c.Namespace), c.Name, orDash(c.ResourceVersion),
+			sinceOrNone(o.Times, c.Created),
+			sinceOrNone(o.Times, c.Deleting),
+		}
+		if o.Wide {
+			row = append(row, orDash(c.UID))
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return t
+}
+
+// Freshness says in a sentence how a store stands to its server.
+func Freshness(view state.CacheView, o StoreOptions) string {
+	s := view.Store
+	text := s.Type + ": " + counted(s.Objects, "object", "objects")
+	if s.ResourceVersion != "" {
+		text += " at resourceVersion " + s.ResourceVersion
+	}
+	switch {
+	case !s.Synced:
+		text += ", not synced yet"
+	case s.LastMoved.IsZero():
+	case o.Times.Ages:
+		text += ", which moved " + o.Times.Since(s.LastMoved) + " ago"
+	default:
+		text += ", which moved at " + o.Times.Since(s.LastMoved)
+	}
+	if v := view.Server; v != nil {
+		text += "; "
+		switch v.Freshness {
+		case state.Current:
+			text += "current"
+		case state.Behind:
+			text += "behind the server, which has " + v.ResourceVersion
+		case state.Undecided:
+			text += "the server is at " + v.ResourceVersion
+		case state.Gone:
+			text += "the server does not have it any more"
+		case state.Missing:
+			text += "the server has it at " + v.ResourceVersion + ", the store does not"
+		default:
+			text += "not compared"
+		}
+		if v.Reason != "" {
+			text += ": " + v.Reason
+		}
+	}
+	return Sanitise(text)
+}
+
+func sinceOrNone(times Times, at time.Time) string {
+	if at.IsZero() {
+		return dash
+	}
+	return times.Since(at)
+}

@@ -1,0 +1,43 @@
+package render
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/duration"
+)
+
+// Times prints times in tables: as ages for people, as RFC 3339 in UTC for
+// those who read a pipe.
+type Times struct {
+	// Now is the time that ages are counted from.
+	Now time.Time
+	// Ages is set on a terminal.
+	Ages bool
+}
+
+// Unknown stands for a time that the object does not have.
+const Unknown = "<unknown>"
+
+// Since is how long ago a time was, as kubectl prints ages: "3m12s".
+func (t Times) Since(at time.Time) string {
+	switch {
+	case at.IsZero():
+		return Unknown
+	case !t.Ages:
+		return at.UTC().Format(time.RFC3339)
+	}
+	return duration.HumanDuration(t.Now.Sub(at))
+}
+
+// Until is Since for a time to come: "in 12s", and "12s ago" once it has come.
+func (t Times) Until(at time.Time) string {
+	switch {
+	case at.IsZero():
+		return Unknown
+	case !t.Ages:
+		return at.UTC().Format(time.RFC3339)
+	case at.After(t.Now):
+		return "in " + duration.HumanDuration(at.Sub(t.Now))
+	}
+	return duration.HumanDuration(t.Now.Sub(at)) + " ago"
+}

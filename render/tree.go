@@ -1,0 +1,276 @@
+package render
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+)
+
+// TreeOptions shape a tree of owners. The zero value is right for a pipe.
+type TreeOptions struct {
+	Times
+	// Wide adds how each object hangs on its owner, its uid, and the message of
+	// its status.
+	Wide bool
+	// Width cuts lines to a number of cells; zero leaves them whole.
+	Width     int
+	NoHeaders bool
+	Color     bool
+}
+
+// WriteTree prints the trees of one cluster:
+//
+//	NAME                      READY   STATUS      AGE
+//	Deployment/web            2/2     Available   5m
+//	└── ReplicaSet/web-7c9    2/2     Ready       5m
+//	    ├── Pod/web-7c9-5fx   1/1     Running     5m
+//	    └── Pod/web-7c9-9kd   1/1     Running     5m
+//
+// Columns that would be empty are left out: namespaces where there is only one,
+// finalizers, notes.
+func WriteTree(w io.Writer, tree state.OwnerTree, opts TreeOptions) error {
+	if len(tree.Roots) == 0 {
+		return nil
+	}
+	t := treeText{opts: opts, namespaces: opts.Wide || severalNamespaces(tree.Roots)}
+	t.grid.titles = []string{"NAMESPACE", "NAME", "READY", "STATUS", "AGE", "FINALIZERS", "OWNERSHIP", "UID", "MESSAGE", "NOTES"}
+	if !opts.Ages {
+		t.grid.titles[4] = "CREATED"
+	}
+	for _, root := range tree.Roots {
+		t.node(root, "", "")
+	}
+	_, err := io.WriteString(w, t.grid.draw(opts.Width, opts.NoHeaders, opts.Color))
+	return err
+}
+
+func severalNamespaces(roots []*state.OwnerNode) bool {
+	seen := map[string]bool{}
+	for _, r := range roots {
+		r.Walk(func(n *state.OwnerNode) { seen[n.Object.Namespace] = true })
+	}
+	return len(seen) > 1
+}
+
+type treeText struct {
+	opts       TreeOptions
+	namespaces bool
+	grid       grid
+}
+
+// node adds a node's row, with lead before it, and the rows below it, with
+// below before theirs.
+func (t *treeText) node(n *state.OwnerNode, lead, below string) {
+	row := make([]cell, len(t.grid.titles))
+	if t.namespaces {
+		row[0] = cell{text: n.Object.Namespace}
+	}
+	row[1] = cell{lead: lead, text: KindName(n.Object), style: t.nameStyle(n)}
+	if n.Status != nil {
+		row[2] = cell{text: n.Status.Ready}
+		row[3] = cell{text: n.Status.State, style: healthStyle(n.Status.Health)}
+	}
+	if !n.Object.Deleting.IsZero() && n.Status == nil {
+		row[3] = cell{text: "Terminating", style: yellow}
+	}
+	row[4] = cell{text: t.age(n.Object.Created)}
+	row[5] = cell{text: strings.Join(n.Object.Finalizers, ",")}
+	if t.opts.Wide {
+		row[6] = cell{text: ownership(n.Edge)}
+		row[7] = cell{text: n.Object.UID}
+		if n.Status != nil {
+			row[8] = cell{text: n.Status.Message}
+		}
+	}
+	row[9] = notes(n)
+	t.grid.add(row...)
+	for i, d := range n.Dependents {
+		branch, down := "├── ", "│   "
+		if i == len(n.Dependents)-1 {
+			branch, down = "└── ", "    "
+		}
+		t.node(d, below+branch, below+down)
+	}
+	if n.Hidden > 0 {
+		row := make([]cell, len(t.grid.titles))
+		row[1] = cell{lead: below + "└── ", text: "… " + counted(n.Hidden, "more below", "more below"), style: dim}
+		t.grid.add(row...)
+	}
+}
+
+func (t *treeText) nameStyle(n *state.OwnerNode) style {
+	switch {
+	case n.Absent:
+		return dim
+	case n.Target:
+		return bold
+	}
+	return plain
+}
+
+func (t *treeText) age(created time.Time) string {
+	if created.IsZero() {
+		return ""
+	}
+	return t.opts.Since(created)
+}
+
+// KindName is "Deployment/web", with its API group where that is not one of
+// Kubernetes' own: "Service.serving.knative.dev/web".
+func KindName(o state.OwnedObject) string {
+	kind := o.Kind
+	if kind == "" {
+		kind = o.Resource
+	}
+	if o.Group != "" && !slices.Contains([]string{"apps", "batch", "autoscaling", "policy"}, o.Group) && !strings.HasSuffix(o.Group, ".k8s.io") {
+		kind += "." + o.Group
+	}
+	return kind + "/" + o.Name
+}
+
+func healthStyle(h state.Health) style {
+	switch h {
+	case state.HealthReady:
+		return green
+	case state.HealthProgressing:
+		return yellow
+	case state.HealthFailed:
+		return red
+	}
+	return plain
+}
+
+func ownership(e *state.OwnerEdge) string {
+	if e == nil {
+		return "-"
+	}
+	words := []string{"owner"}
+	if e.Controller {
+		words[0] = "controller"
+	}
+	if e.BlockOwnerDeletion {
+		words = append(words, "blocks")
+	}
+	return strings.Join(words, ",")
+}
+
+// notes say what a reader of the tree must not take for granted.
+func notes(n *state.OwnerNode) cell {
+	var words []string
+	s := yellow
+	if n.Absent {
+		word := "owner not there"
+		for _, d := range n.Dependents {
+			if d.Edge.Verdict == state.OwnerUnknown || d.Edge.Verdict == state.OwnerUnresolvable {
+				word = "owner not read"
+			}
+		}
+		words = append(words, word)
+	}
+	if n.Edge != nil && n.Edge.Why != "" {
+		text := map[state.OwnerVerdict]string{
+			state.OwnerAbsent:       "GC treats its owner as absent",
+			state.OwnerUnresolvable: "GC cannot look up its owner",
+			state.OwnerInvalid:      "GC ignores it",
+			state.OwnerUnknown:      "owner not verified",
+			state.OwnerWaiting:      "GC will delete it",
+		}[n.Edge.Verdict]
+		if n.Edge.Verdict != state.OwnerWaiting && n.Edge.Verdict != state.OwnerUnknown {
+			s = red
+		}
+		words = append(words, text+": "+n.Edge.Why)
+	}
+	if n.Cycle {
+		words = append(words, "owns itself: shown above")
+	}
+	if n.Repeated {
+		words = append(words, "dependents shown above")
+	}
+	return cell{text: strings.Join(words, "; "), style: s}
+}
+
+// TreeNames are the names of the objects in the trees, each once, as
+// `kubectl get -o name` prints them.
+func TreeNames(trees []state.OwnerTree) []string {
+	var names []string
+	for _, tree := range trees {
+		seen := map[string]bool{}
+		for _, root := range tree.Roots {
+			root.Walk(func(n *state.OwnerNode) {
+				if !n.Absent && !seen[n.Object.UID] {
+					seen[n.Object.UID] = true
+					names = append(names, ObjectName(n.Object))
+				}
+			})
+		}
+	}
+	return names
+}
+
+// ObjectName is "deployment.apps/web", made safe for a terminal.
+func ObjectName(o state.OwnedObject) string {
+	kind := strings.ToLower(o.Kind)
+	if o.Group != "" {
+		kind += "." + o.Group
+	}
+	return Sanitise(kind + "/" + o.Name)
+}
+
+// ReadSummary says in lines what an answer cost and what is missing from it.
+func ReadSummary(cost state.ReadCost, gaps []state.ReadGap) []string {
+	text := counted(int(cost.Requests), "request", "requests") + ", " + bytesText(cost.Bytes) + " read"
+	if cost.Types > 0 {
+		text += ": " + counted(cost.Objects, "object", "objects") + " of " + counted(cost.Types, "type", "types")
+	}
+	lines := []string{text + " in " + state.Short(cost.Duration)}
+	return append(lines, GapLines(gaps)...)
+}
+
+// GapLines name what could not be read, those that differ in type only on one
+// line.
+func GapLines(gaps []state.ReadGap) []string {
+	type alike struct{ reason, where, message string }
+	var order []alike
+	types := map[alike][]string{}
+	for _, g := range gaps {
+		key := alike{g.Reason, "", g.Message}
+		if g.Reason == "forbidden" || g.Reason == "budget" {
+			key.message = ""
+		}
+		if g.Namespace != "" {
+			key.where = " in namespace " + g.Namespace
+		}
+		if _, seen := types[key]; !seen {
+			order = append(order, key)
+		}
+		name := g.Type
+		if g.Name != "" {
+			name += " " + g.Name
+		}
+		types[key] = append(types[key], name)
+	}
+	var lines []string
+	for _, key := range order {
+		text := "not read (" + key.reason + ")" + key.where + ": " + strings.Join(types[key], ", ")
+		if key.message != "" {
+			text += ": " + key.message
+		}
+		lines = append(lines, Sanitise(state.OneLine(text)))
+	}
+	return lines
+}
+
+func bytesText(n int64) string {
+	const kib = 1024
+	switch {
+	case n < kib:
+		return fmt.Sprintf("%d bytes", n)
+	case n < kib*kib:
+		return fmt.Sprintf("%d KiB", (n+kib/2)/kib)
+	}
+	return fmt.Sprintf("%.1f MiB", float64(n)/(kib*kib))
+}

@@ -1,0 +1,194 @@
+package render
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+)
+
+// CascadeOptions shape the text of a cascade.
+type CascadeOptions struct {
+	// Width cuts the lines of the table; zero leaves them whole.
+	Width int
+	// Wide adds the policy by which each object is deleted.
+	Wide      bool
+	NoHeaders bool
+	Color     bool
+}
+
+// fates order and name what can become of an object.
+var fates = []struct {
+	fate  state.CascadeFate
+	words string
+	style
+}{
+	{state.FateDeleted, "deleted", red},
+	{state.FateHeld, "held by finalizers", yellow},
+	{state.FateBehind, "behind what is held", yellow},
+	{state.FateStuck, "stuck", yellow},
+	{state.FateUnknown, "not known", yellow},
+	{state.FateOrphaned, "orphaned", cyan},
+	{state.FateSurvives, "surviving", green},
+}
+
+// WriteCascade prints what a deletion does: a table in the order of the steps,
+// then what holds it up, which references do not count, and notes.
+func WriteCascade(w io.Writer, c state.Cascade, opts CascadeOptions) error {
+	var out strings.Builder
+	text := func(l line) { out.WriteString(l.draw(0, opts.Color) + "\n") }
+	names := make([]string, len(c.Targets))
+	for i, t := range c.Targets {
+		names[i] = t.String()
+	}
+	text(line{{"Deleting " + strings.Join(names, ", ") + " with policy " + string(c.Policy), bold}})
+	if !c.Complete {
+		text(line{{"INCOMPLETE: some types could not be read, and what is hidden there is missing here", red}})
+	}
+	out.WriteString("\n")
+	out.WriteString(cascadeTable(c, opts.Wide).draw(opts.Width, opts.NoHeaders, opts.Color))
+	section := func(title string, lines []string) {
+		if len(lines) == 0 {
+			return
+		}
+		out.WriteString("\n")
+		text(line{{title, bold}})
+		for _, l := range lines {
+			text(line{{"  ", plain}, {l, plain}})
+		}
+	}
+	section("Held by finalizers:", held(c.Objects))
+	section("Owner references that GC does not follow:", unfollowed(c.Absent))
+	section("Note:", c.Notes)
+	out.WriteString("\n")
+	text(tally(c.Objects))
+	_, err := io.WriteString(w, out.String())
+	return err
+}
+
+func cascadeTable(c state.Cascade, wide bool) *grid {
+	g := &grid{titles: []string{"STEP", "FATE", "OBJECT", "POLICY", "WHY"}}
+	for _, o := range c.Objects {
+		step := "-"
+		if o.Step > 0 {
+			step = strconv.Itoa(o.Step)
+		}
+		why := o.Why
+		if len(o.Behind) > 0 && o.Fate == state.FateBehind {
+			why += "; after " + refs(o.Behind)
+		}
+		if len(o.Dropped) > 0 {
+			why += "; loses its reference to " + owners(o.Dropped)
+		}
+		policy := ""
+		if wide {
+			policy = string(o.Policy)
+		}
+		g.add(cell{text: step}, cell{text: string(o.Fate), style: fateStyle(o.Fate)}, cell{text: o.Object.Ref.String()}, cell{text: policy}, cell{text: why})
+	}
+	return g
+}
+
+func fateStyle(f state.CascadeFate) style {
+	for _, known := range fates {
+		if known.fate == f {
+			return known.style
+		}
+	}
+	return plain
+}
+
+const fewNames = 3
+
+func refs(list []state.Ref) string {
+	names := make([]string, len(list))
+	for i, r := range list {
+		names[i] = r.String()
+	}
+	return few(names)
+}
+
+func owners(list []state.OwnerRef) string {
+	names := make([]string, len(list))
+	for i, r := range list {
+		names[i] = r.Kind + " " + r.Name
+	}
+	return few(names)
+}
+
+func few(names []string) string {
+	if len(names) <= fewNames {
+		return strings.Join(names, ", ")
+	}
+	return strings.Join(names[:fewNames], ", ") + fmt.Sprintf(" and %d more", len(names)-fewNames)
+}
+
+func held(objects []state.CascadeObject) []string {
+	var lines []string
+	for _, o := range objects {
+		for _, f := range o.HeldBy {
+			text := o.Object.Ref.String() + ": " + f.Name + ": "
+			if f.ServedBy != "" {
+				text += "removed by " + f.ServedBy
+			} else {
+				text += "no loop of Kubernetes removes it"
+				if f.SetBy == "" {
+					text += ": whoever set it has to"
+				}
+			}
+			if f.SetBy != "" {
+				text += " (set by " + f.SetBy + ")"
+			}
+			lines = append(lines, text)
+		}
+	}
+	return lines
+}
+
+func unfollowed(list []state.CascadeReference) []string {
+	lines := make([]string, len(list))
+	for i, r := range list {
+		verdict := map[state.OwnerVerdict]string{
+			state.OwnerAbsent: "absent", state.OwnerUnresolvable: "cannot be looked up", state.OwnerInvalid: "not valid",
+		}[r.Verdict]
+		lines[i] = fmt.Sprintf("%s → %s %s: %s: %s", r.Dependent, r.Owner.Kind, r.Owner.Name, verdict, r.Why)
+	}
+	return lines
+}
+
+// tally is the last line: how many of each fate.
+func tally(objects []state.CascadeObject) line {
+	counts := map[state.CascadeFate]int{}
+	for _, o := range objects {
+		counts[o.Fate]++
+	}
+	var l line
+	for _, f := range fates {
+		if counts[f.fate] == 0 {
+			continue
+		}
+		if len(l) > 0 {
+			l = append(l, span{", ", plain})
+		}
+		l = append(l, span{fmt.Sprintf("%d %s", counts[f.fate], f.words), f.style})
+	}
+	if len(l) == 0 {
+		return line{{"Nothing happens.", plain}}
+	}
+	return append(l, span{".", plain})
+}
+
+// CascadeNames are the names of what goes, in its order, as `kubectl get -o
+// name` prints them; what is held or behind something is among it, what stays is
+// not.
+func CascadeNames(c state.Cascade) []string {
+	var names []string
+	for _, o := range c.Objects {
+		if o.Step > 0 {
+			names = append(names, ObjectName(o.Object))
+		}
+	}
+	return names
+}

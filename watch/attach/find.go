@@ -1,0 +1,131 @@
+package attach
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+)
+
+const (
+	suffix = ".sock"
+	// greeting is how long a process may take to say who it is. One that is
+	// stopped (SIGSTOP, a debugger) does not answer, and is left alone.
+	greeting = 2 * time.Second
+)
+
+// Peer is a process that can be asked. It is a Host whose every answer goes over
+// a connection of its own.
+type Peer struct {
+	path    string
+	process state.Process
+}
+
+var _ Host = (*Peer)(nil)
+
+// Find gives the processes that answer, the one that started last first, and
+// removes the sockets of those that are gone. Of those that listen and do not
+// answer, silent says why, a sentence each.
+func Find(ctx context.Context, directories []string) (peers []*Peer, silent []string) {
+	for _, dir := range directories {
+		if checkDirectory(dir) != nil {
+			continue
+		}
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			continue
+		}
+		for _, e := range entries {
+			if e.Type() != os.ModeSocket || !strings.HasSuffix(e.Name(), suffix) {
+				continue
+			}
+			p := &Peer{path: filepath.Join(dir, e.Name())}
+			switch err := p.greet(ctx); {
+			case err == nil:
+				peers = append(peers, p)
+			case errors.Is(err, syscall.ECONNREFUSED):
+				_ = os.Remove(p.path)
+			case errors.Is(err, os.ErrNotExist): // it just ended
+			default:
+				silent = append(silent, fmt.Sprintf("process %s does not answer: %v", strings.SplitN(e.Name(), "-", 2)[0], err))
+			}
+		}
+	}
+	slices.SortStableFunc(peers, func(a, b *Peer) int {
+		return cmp.Or(b.process.Started.Compare(a.process.Started), cmp.Compare(a.process.PID, b.process.PID))
+	})
+	return peers, silent
+}
+
+func (p *Peer) greet(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, greeting)
+	defer cancel()
+	a, err := p.ask(ctx, question{Ask: "process"})
+	if err == nil {
+		p.process = a.Process
+	}
+	return err
+}
+
+// Process is what it said of itself when it was found.
+func (p *Peer) Process() state.Process { return p.process }
+
+// Queues asks for the process's queues.
+func (p *Peer) Queues(ctx context.Context, q QueueQuery) ([]state.QueueStats, error) {
+	a, err := p.ask(ctx, question{Ask: "queues", Queues: &q})
+	return a.Queues, err
+}
+
+// Informers asks for the process's informers.
+func (p *Peer) Informers(ctx context.Context) ([]state.StoreStats, error) {
+	a, err := p.ask(ctx, question{Ask: "informers"})
+	return a.Informers, err
+}
+
+// Cache asks what an informer of the process holds. The error is a
+// *NotFoundError where it has none of the type.
+func (p *Peer) Cache(ctx context.Context, q CacheQuery) (state.CacheView, error) {
+	a, err := p.ask(ctx, question{Ask: "cache", Cache: &q})
+	if err != nil || a.Cache == nil {
+		return state.CacheView{}, err
+	}
+	return *a.Cache, nil
+}
+
+func (p *Peer) ask(ctx context.Context, q question) (answer, error) {
+	q.Protocol = protocol
+	var dialer net.Dialer
+	c, err := dialer.DialContext(ctx, "unix", p.path)
+	if err != nil {
+		return answer{}, err
+	}
+	defer c.Close()
+	defer context.AfterFunc(ctx, func() { _ = c.SetDeadline(time.Unix(1, 0)) })()
+
+	if err := json.NewEncoder(c).Encode(q); err != nil {
+		return answer{}, p.failed(ctx, err)
+	}
+	var a answer
+	if err := json.NewDecoder(bufio.NewReaderSize(c, 1<<16)).Decode(&a); err != nil {
+		return answer{}, p.failed(ctx, err)
+	}
+	return a, a.err()
+}
+
+func (p *Peer) failed(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	return fmt.Errorf("ask kctl-ctrl process %d: %w", p.process.PID, err)
+}

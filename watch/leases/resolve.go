@@ -1,0 +1,269 @@
+package leases
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+)
+
+const (
+	// parallel bounds the requests in flight while holders are resolved.
+	parallel = 8
+	// mirrorAnnotation marks the API server's picture of a static pod.
+	mirrorAnnotation = "kubernetes.io/config.mirror"
+	// maxHostName is where the kubelet cuts a pod's host name
+	// (k8s.io/kubernetes v1.37.1 pkg/kubelet/kubelet_pods.go, GeneratePodHostNameAndDomain).
+	maxHostName = 63
+	// nearlyCut is the shortest host name that is taken for a cut one: dashes and
+	// dots at the cut go as well, of which names have few in a row.
+	nearlyCut = maxHostName - 4
+)
+
+// Resolver finds the Pods and Nodes behind the holders of leases. It remembers
+// what it found for each identity, so that following leases costs requests only
+// where a new holder appears. It may be used by any number of goroutines.
+type Resolver struct {
+	reader *Reader
+
+	mu    sync.Mutex
+	known map[string]*state.LeaseHolder
+	gaps  map[string]error
+}
+
+// NewResolver makes a Resolver for the reader's cluster.
+func NewResolver(reader *Reader) *Resolver {
+	return &Resolver{reader: reader, known: map[string]*state.LeaseHolder{}, gaps: map[string]error{}}
+}
+
+// Resolve fills in the Holder of each lease. What cannot be found stays nil.
+func (r *Resolver) Resolve(ctx context.Context, list []state.LeaseStatus) {
+	var wg sync.WaitGroup
+	slots := make(chan struct{}, parallel)
+	for i := range list {
+		l := &list[i]
+		id := l.Namespace + "/" + l.Name + "/" + l.Identity
+		r.mu.Lock()
+		holder, known := r.known[id]
+		r.mu.Unlock()
+		switch {
+		case l.Identity == "":
+			l.Holder = nil
+		case l.Class == state.LeaseOfNode:
+			l.Holder = &state.LeaseHolder{Ref: nodeRef(l.Identity), By: "a node's own lease"}
+		case known:
+			l.Holder = holder
+		default:
+			wg.Go(func() {
+				slots <- struct{}{}
+				defer func() { <-slots }()
+				l.Holder = r.resolve(ctx, *l)
+				if ctx.Err() == nil {
+					r.mu.Lock()
+					r.known[id] = l.Holder
+					r.mu.Unlock()
+				}
+			})
+		}
+	}
+	wg.Wait()
+}
+
+// Gaps are the errors that kept holders from being found, one for each type
+// that could not be read, by the plural of the type.
+func (r *Resolver) Gaps() map[string]error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	out := make(map[string]error, len(r.gaps))
+	for what, err := range r.gaps {
+		out[what] = err
+	}
+	return out
+}
+
+// gap remembers an error. An object that is not there is none.
+func (r *Resolver) gap(what string, err error) {
+	if err == nil || apierrors.IsNotFound(err) {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.gaps[what] == nil {
+		r.gaps[what] = err
+	}
+}
+
+func (r *Resolver) resolve(ctx context.Context, l state.LeaseStatus) *state.LeaseHolder {
+	host := Host(l.Identity)
+	if l.HostName != "" {
+		// An API server's identity is a hash; its lease is labelled with the host.
+		if node := r.node(ctx, l.HostName); node != nil {
+			return r.onNode(ctx, l, node, fmt.Sprintf("the lease's label kubernetes.io/hostname, %q", l.HostName))
+		}
+	}
+	if holder := r.pod(ctx, l, host); holder != nil {
+		return holder
+	}
+	if node := r.node(ctx, host); node != nil {
+		return r.onNode(ctx, l, node, "the node's name")
+	}
+	return nil
+}
+
+// pod looks for the pod that a host name is of.
+func (r *Resolver) pod(ctx context.Context, l state.LeaseStatus, host string) *state.LeaseHolder {
+	if len(validation.IsDNS1123Subdomain(host)) > 0 {
+		return nil // no pod can be called so
+	}
+	pods, err := r.podsNamed(ctx, host, l.Namespace)
+	r.gap("pods", err)
+	here := slices.IndexFunc(pods, func(p corev1.Pod) bool { return p.Namespace == l.Namespace })
+	switch {
+	case here >= 0:
+		return podHolder(pods[here], "the pod's name")
+	case len(pods) == 1:
+		return podHolder(pods[0], "the pod's name, in another namespace")
+	case len(pods) > 1:
+		return podHolder(pods[0], fmt.Sprintf("the pod's name; %d pods in other namespaces have it", len(pods)))
+	case len(host) < nearlyCut:
+		return nil
+	}
+	// The name of a pod may be longer than that of its host.
+	list, err := r.reader.client.CoreV1().Pods(l.Namespace).List(ctx, metav1.ListOptions{ResourceVersion: "0"})
+	r.gap("pods", err)
+	if err != nil {
+		return nil
+	}
+	pods = slices.DeleteFunc(list.Items, func(p corev1.Pod) bool { return len(p.Name) <= maxHostName || cutName(p.Name) != host })
+	switch len(pods) {
+	case 0:
+		return nil
+	case 1:
+		return podHolder(pods[0], "the first 63 characters of the pod's name")
+	}
+	return podHolder(pods[0], fmt.Sprintf("the first 63 characters of the pod's name, which %d pods share", len(pods)))
+}
+
+// cutName is the host name of a pod whose name is too long for one.
+func cutName(name string) string { return strings.TrimRight(name[:maxHostName], "-.") }
+
+// podsNamed asks for the pods of a name in every namespace, or, where that is
+// not allowed, in one.
+func (r *Resolver) podsNamed(ctx context.Context, name, namespace string) ([]corev1.Pod, error) {
+	options := metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name", name).String(), ResourceVersion: "0"}
+	list, err := r.reader.client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, options)
+	if apierrors.IsForbidden(err) {
+		list, err = r.reader.client.CoreV1().Pods(namespace).List(ctx, options)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(list.Items, func(p corev1.Pod) bool { return p.Name != name }), nil
+}
+
+// node looks for the node that a host name is of: by its name, or by the label
+// of its host's name where the two differ.
+func (r *Resolver) node(ctx context.Context, host string) *corev1.Node {
+	if len(validation.IsDNS1123Subdomain(host)) > 0 {
+		return nil
+	}
+	node, err := r.reader.client.CoreV1().Nodes().Get(ctx, host, metav1.GetOptions{ResourceVersion: "0"})
+	if err == nil {
+		return node
+	}
+	r.gap("nodes", err)
+	if !apierrors.IsNotFound(err) || len(validation.IsValidLabelValue(host)) > 0 {
+		return nil
+	}
+	selector := labels.Set{corev1.LabelHostname: host}.String()
+	list, err := r.reader.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: selector, ResourceVersion: "0"})
+	r.gap("nodes", err)
+	if err != nil || len(list.Items) != 1 {
+		return nil
+	}
+	return &list.Items[0]
+}
+
+// onNode chooses among the pods on the network of a node the one that wrote the
+// lease, if one stands out.
+func (r *Resolver) onNode(ctx context.Context, l state.LeaseStatus, node *corev1.Node, by string) *state.LeaseHolder {
+	options := metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("spec.nodeName", node.Name).String(), ResourceVersion: "0"}
+	list, err := r.reader.client.CoreV1().Pods(l.Namespace).List(ctx, options)
+	r.gap("pods", err)
+	holder := &state.LeaseHolder{Ref: nodeRef(node.Name), Node: node.Name, By: by}
+	holder.UID = string(node.UID)
+	if err != nil {
+		return holder
+	}
+	pods := slices.DeleteFunc(list.Items, func(p corev1.Pod) bool {
+		return !p.Spec.HostNetwork || p.Spec.NodeName != node.Name
+	})
+	pod, why := likeliest(l, pods, node.Name)
+	if pod == nil {
+		if len(pods) > 0 {
+			holder.By += fmt.Sprintf("; none of the %d pods on its network in %s stands out", len(pods), l.Namespace)
+		}
+		return holder
+	}
+	return podHolder(*pod, by+", and "+why)
+}
+
+// likeliest chooses the pod on a node's network that most likely wrote a lease:
+// the static pod named for the lease and the node, as kubeadm and its kin name
+// those of the control plane; else the only one named for the lease; else the
+// only one there is.
+func likeliest(l state.LeaseStatus, pods []corev1.Pod, node string) (*corev1.Pod, string) {
+	component := l.Name
+	if l.HostName != "" {
+		component, _, _ = strings.Cut(l.Name, "-") // apiserver-HASH
+		component = "kube-" + component
+	}
+	slices.SortFunc(pods, func(a, b corev1.Pod) int { return cmp.Compare(a.Name, b.Name) })
+	var named []*corev1.Pod
+	for i := range pods {
+		p := &pods[i]
+		if p.Name == component+"-"+node {
+			if p.Annotations[mirrorAnnotation] != "" {
+				return p, "its static pod named for the lease"
+			}
+			return p, "its pod named for the lease"
+		}
+		if strings.HasPrefix(p.Name, component) {
+			named = append(named, p)
+		}
+	}
+	switch {
+	case len(named) == 1:
+		return named[0], "its only pod whose name begins with the lease's"
+	case len(named) == 0 && len(pods) == 1:
+		return &pods[0], "the only pod on its network in that namespace"
+	}
+	return nil, ""
+}
+
+func podHolder(p corev1.Pod, by string) *state.LeaseHolder {
+	if p.DeletionTimestamp != nil {
+		by += "; it is being deleted"
+	} else if p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed {
+		by += "; it has ended"
+	}
+	return &state.LeaseHolder{
+		Ref:  state.Ref{Version: "v1", Resource: "pods", Namespace: p.Namespace, Name: p.Name, UID: string(p.UID)},
+		Node: p.Spec.NodeName, By: by,
+	}
+}
+
+func nodeRef(name string) state.Ref {
+	return state.Ref{Version: "v1", Resource: "nodes", Name: name}
+}

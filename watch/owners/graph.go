@@ -1,0 +1,226 @@
+package owners
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+)
+
+// Object is what the graph keeps of an object.
+type Object struct {
+	state.OwnedObject
+	Labels map[string]string
+	// version is the resourceVersion.
+	version string
+	// setBy has the field manager that set each finalizer, where it is known.
+	setBy map[string]string
+}
+
+// waits reports whether the object is being deleted in the foreground: GC then
+// counts it among no dependent's living owners.
+func (o *Object) waits() bool {
+	return !o.Deleting.IsZero() && slices.Contains(o.Finalizers, metav1.FinalizerDeleteDependents)
+}
+
+func compareObjects(a, b *Object) int {
+	return cmp.Or(cmp.Compare(a.Type(), b.Type()), cmp.Compare(a.Namespace, b.Namespace),
+		cmp.Compare(a.Name, b.Name), cmp.Compare(a.UID, b.UID))
+}
+
+// place is where GC looks for an owner.
+type place struct{ group, resource, namespace, name string }
+
+func placeOf(o *Object) place { return place{o.Group, o.Resource, o.Namespace, o.Name} }
+
+// scope is a list that was read to its end.
+type scope struct{ group, resource, namespace string }
+
+// Graph is the owner graph of a set of objects, keyed by uid as GC's own. It is
+// pure: what it knows was added to it, and what was not added it says it does
+// not know. Cycles, objects that own themselves, references to nothing and any
+// number of dependents are ordinary.
+//
+// A Graph is not safe for concurrent use.
+type Graph struct {
+	kinds      *Kinds
+	byUID      map[string]*Object
+	byPlace    map[place]*Object
+	dependents map[string][]*Object
+	absent     map[place]bool
+	unread     map[place]string
+	complete   map[scope]bool
+}
+
+// NewGraph makes an empty graph of a server that serves kinds.
+func NewGraph(kinds *Kinds) *Graph {
+	return &Graph{
+		kinds: kinds, byUID: map[string]*Object{}, byPlace: map[place]*Object{}, dependents: map[string][]*Object{},
+		absent: map[place]bool{}, unread: map[place]string{}, complete: map[scope]bool{},
+	}
+}
+
+// Add puts an object into the graph. An object without a uid is none; of two
+// with one uid, as groups that serve the same objects give, the first stays.
+func (g *Graph) Add(o *Object) {
+	if o.UID == "" || g.byUID[o.UID] != nil {
+		return
+	}
+	g.byUID[o.UID], g.byPlace[placeOf(o)] = o, o
+	for i, ref := range o.Owners {
+		again := slices.ContainsFunc(o.Owners[:i], func(r state.OwnerRef) bool { return r.UID == ref.UID })
+		if !again {
+			g.dependents[ref.UID] = append(g.dependents[ref.UID], o)
+		}
+	}
+}
+
+// MarkComplete says that all objects of a type in a namespace were added; an
+// empty namespace is the whole cluster.
+func (g *Graph) MarkComplete(t Type, namespace string) {
+	g.complete[scope{t.Group, t.Resource, namespace}] = true
+}
+
+// MarkAbsent says that the server has no such object.
+func (g *Graph) MarkAbsent(t Type, namespace, name string) {
+	g.absent[place{t.Group, t.Resource, namespace, name}] = true
+}
+
+// MarkUnread says why an object could not be read.
+func (g *Graph) MarkUnread(t Type, namespace, name, why string) {
+	g.unread[place{t.Group, t.Resource, namespace, name}] = why
+}
+
+// Object is the one with this uid, or nil.
+func (g *Graph) Object(uid string) *Object { return g.byUID[uid] }
+
+// Len counts the objects.
+func (g *Graph) Len() int { return len(g.byUID) }
+
+// Find is the object at a place, or nil.
+func (g *Graph) Find(group, resource, namespace, name string) *Object {
+	return g.byPlace[place{group, resource, namespace, name}]
+}
+
+// All are the objects of a type that keep is true for, in the order of their
+// names.
+func (g *Graph) All(t Type, keep func(*Object) bool) []*Object {
+	var found []*Object
+	for _, o := range g.byUID {
+		if o.Group == t.Group && o.Resource == t.Resource && keep(o) {
+			found = append(found, o)
+		}
+	}
+	slices.SortFunc(found, compareObjects)
+	return found
+}
+
+// Dependents are the objects that have a reference to this uid, whatever GC
+// makes of it, each once, in the order of their types and names.
+func (g *Graph) Dependents(uid string) []*Object {
+	found := slices.Clone(g.dependents[uid])
+	slices.SortFunc(found, compareObjects)
+	return found
+}
+
+// Descendants are the objects reached from the uids by references down, without
+// those that start it unless they are reached again. No order.
+func (g *Graph) Descendants(uids ...string) []*Object {
+	var found []*Object
+	seen := map[string]bool{}
+	for queue := slices.Clone(uids); len(queue) > 0; {
+		uid := queue[0]
+		queue = queue[1:]
+		for _, d := range g.dependents[uid] {
+			if !seen[d.UID] {
+				seen[d.UID] = true
+				found = append(found, d)
+				queue = append(queue, d.UID)
+			}
+		}
+	}
+	return found
+}
+
+// Verdict judges a reference of item as GC does (k8s.io/kubernetes v1.37.1
+// pkg/controller/garbagecollector/garbagecollector.go isDangling and
+// classifyReferences): it looks for apiVersion, kind and name in item's own
+// namespace, or in none for a cluster-scoped kind, and then compares uids.
+func (g *Graph) Verdict(item *Object, ref state.OwnerRef) (state.OwnerVerdict, string) {
+	t, err := g.kinds.Lookup(ref.APIVersion, ref.Kind)
+	if err != nil {
+		return state.OwnerUnresolvable, err.Error()
+	}
+	if t.Namespaced && item.Namespace == "" {
+		return state.OwnerInvalid, "a cluster-scoped object cannot have a namespaced owner"
+	}
+	p := place{t.Group, t.Resource, "", ref.Name}
+	if t.Namespaced {
+		p.namespace = item.Namespace
+	}
+	if there := g.byPlace[p]; there != nil {
+		switch {
+		case there.UID != ref.UID:
+			return state.OwnerAbsent, "the object of that name is another one: its uid is " + there.UID + g.elsewhere(ref, p)
+		case there.waits():
+			return state.OwnerWaiting, "it is being deleted and waits for its dependents"
+		}
+		return state.OwnerPresent, ""
+	}
+	if g.absent[p] || g.complete[scope{p.group, p.resource, p.namespace}] || g.complete[scope{p.group, p.resource, ""}] {
+		return state.OwnerAbsent, "there is no " + state.Ref{Group: p.group, Resource: p.resource, Namespace: p.namespace, Name: p.name}.String() + g.elsewhere(ref, p)
+	}
+	if why, tried := g.unread[p]; tried {
+		return state.OwnerUnknown, why
+	}
+	return state.OwnerUnknown, "it was not read"
+}
+
+// elsewhere says what the uid of a reference really belongs to.
+func (g *Graph) elsewhere(ref state.OwnerRef, p place) string {
+	real := g.byUID[ref.UID]
+	switch {
+	case real == nil:
+		return ""
+	case real.Namespace != p.namespace:
+		return fmt.Sprintf("; the uid is that of %s, and an owner in another namespace does not count", real.Ref)
+	default:
+		return fmt.Sprintf("; the uid is that of %s", real.Ref)
+	}
+}
+
+// pending is a reference whose owner nobody has looked for yet.
+type pending struct {
+	kind      Type
+	namespace string
+	name      string
+}
+
+// pending are the owners of these objects on which Verdict cannot say anything
+// because nobody has looked, each once.
+func (g *Graph) pending(items []*Object) []pending {
+	var list []pending
+	seen := map[place]bool{}
+	for _, item := range items {
+		for _, ref := range item.Owners {
+			t, err := g.kinds.Lookup(ref.APIVersion, ref.Kind)
+			if err != nil || t.Namespaced && item.Namespace == "" {
+				continue
+			}
+			namespace := ""
+			if t.Namespaced {
+				namespace = item.Namespace
+			}
+			p := place{t.Group, t.Resource, namespace, ref.Name}
+			_, tried := g.unread[p]
+			if verdict, _ := g.Verdict(item, ref); verdict == state.OwnerUnknown && !tried && !seen[p] {
+				seen[p] = true
+				list = append(list, pending{t, namespace, ref.Name})
+			}
+		}
+	}
+	return list
+}

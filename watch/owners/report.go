@@ -1,0 +1,253 @@
+package owners
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+)
+
+// report turns a finished play into data.
+func (p *play) report(targets []*Object, policy state.CascadePolicy) state.Cascade {
+	c := state.Cascade{
+		APIVersion: state.PlanAPIVersion, Kind: state.CascadeKind, Policy: policy,
+		Complete: true, Objects: []state.CascadeObject{},
+	}
+	isTarget := map[string]bool{}
+	for _, t := range targets {
+		c.Targets = append(c.Targets, t.Ref)
+		isTarget[t.UID] = true
+	}
+	concerned := slices.Clone(targets)
+	for _, d := range p.reached(targets) {
+		if !isTarget[d.UID] {
+			concerned = append(concerned, d)
+		}
+	}
+	for _, o := range concerned {
+		n := p.nodes[o.UID]
+		c.Objects = append(c.Objects, p.row(n))
+		c.Absent = append(c.Absent, p.ignored(n)...)
+	}
+	slices.SortStableFunc(c.Objects, compareReported)
+	number(c.Objects)
+	slices.SortFunc(c.Absent, func(a, b state.CascadeReference) int {
+		return strings.Compare(a.Dependent.String(), b.Dependent.String())
+	})
+	c.Notes = p.notes(targets, c.Objects)
+	return c
+}
+
+// number makes the steps of sorted objects 1, 2, 3 without gaps.
+func number(objects []state.CascadeObject) {
+	step, last := 0, 0
+	for i := range objects {
+		switch objects[i].Step {
+		case 0:
+			return
+		case last:
+		default:
+			step, last = step+1, objects[i].Step
+		}
+		objects[i].Step = step
+	}
+}
+
+// reached are the descendants that the deletion can have touched: the walk
+// stops at what stays as it is.
+func (p *play) reached(targets []*Object) []*Object {
+	uids := make([]string, len(targets))
+	for i, t := range targets {
+		uids[i] = t.UID
+	}
+	var list []*Object
+	for _, d := range p.graph.Descendants(uids...) {
+		n := p.nodes[d.UID]
+		direct := slices.ContainsFunc(d.Owners, func(r state.OwnerRef) bool {
+			owner := p.nodes[r.UID]
+			return owner != nil && owner.touched && owner.deleting
+		})
+		if n.touched || direct {
+			list = append(list, d)
+		}
+	}
+	slices.SortFunc(list, compareObjects)
+	return list
+}
+
+// row says what becomes of one object.
+func (p *play) row(n *node) state.CascadeObject {
+	row := state.CascadeObject{Object: n.OwnedObject, Step: n.step, Policy: n.policy, Why: n.why, Dropped: n.dropped}
+	for _, f := range n.heldBy {
+		row.HeldBy = append(row.HeldBy, state.CascadeFinalizer{Name: f, ServedBy: servedBy(f), SetBy: n.setBy[f]})
+	}
+	switch {
+	case n.gone && len(n.heldBy) > 0:
+		row.Fate = state.FateHeld
+	case n.gone && n.conditional:
+		row.Fate = state.FateBehind
+		for _, b := range n.behind {
+			row.Behind = append(row.Behind, b.Ref)
+		}
+	case n.gone:
+		row.Fate = state.FateDeleted
+	case n.deleting && n.touched:
+		p.waiting(n, &row)
+	case n.verdict != "":
+		p.givenUp(n, &row)
+	case len(n.owners) == 0 && len(n.dropped) > 0:
+		row.Fate, row.Why = state.FateOrphaned, "its owner lets go of it, and nobody owns it any more"
+	default:
+		row.Fate = state.FateSurvives
+		p.kept(n, &row)
+	}
+	if row.Why == "" {
+		row.Why = "it was being deleted before"
+	}
+	return row
+}
+
+// waiting is for what is marked and never goes: a dependent blocks it that GC
+// does not delete.
+func (p *play) waiting(n *node, row *state.CascadeObject) {
+	row.Fate = state.FateStuck
+	var names []string
+	for _, d := range p.blocking(n) {
+		names = append(names, d.Ref.String())
+		if len(row.Behind) < maxBehind {
+			row.Behind = append(row.Behind, d.Ref)
+		}
+	}
+	row.Why = "it waits in the foreground for what GC does not delete: " + listing(names)
+}
+
+func (p *play) givenUp(n *node, row *state.CascadeObject) {
+	for _, ref := range n.owners {
+		if v, why := p.graph.Verdict(n.Object, ref); v == n.verdict {
+			owner := ref.Kind + " " + ref.Name
+			switch v {
+			case state.OwnerUnresolvable:
+				row.Fate, row.Why = state.FateStuck, "GC cannot look up its owner "+owner+" and tries for ever: "+why
+			case state.OwnerInvalid:
+				row.Fate, row.Why = state.FateStuck, "GC gives up on it: "+why+" ("+owner+")"
+			default:
+				row.Fate, row.Why = state.FateUnknown, "whether its owner "+owner+" exists is not known here: "+why
+			}
+			return
+		}
+	}
+}
+
+// kept names the owners that keep an object.
+func (p *play) kept(n *node, row *state.CascadeObject) {
+	var names []string
+	for _, ref := range n.owners {
+		if v := p.verdict(n, ref); v == state.OwnerPresent {
+			row.KeptBy = append(row.KeptBy, ref)
+			names = append(names, ref.Kind+" "+ref.Name)
+		}
+	}
+	switch {
+	case len(names) > 0:
+		row.Why = "another owner keeps it: " + listing(names)
+	case n.deleting:
+		row.Why = "it was being deleted before"
+	default:
+		row.Why = "GC has no reason to look at it"
+	}
+}
+
+// ignored are the references that GC does not follow, as they were before.
+func (p *play) ignored(n *node) []state.CascadeReference {
+	var list []state.CascadeReference
+	for _, ref := range n.Owners {
+		switch v, why := p.graph.Verdict(n.Object, ref); v {
+		case state.OwnerAbsent, state.OwnerUnresolvable, state.OwnerInvalid:
+			list = append(list, state.CascadeReference{Dependent: n.Ref, Owner: ref, Verdict: v, Why: why})
+		}
+	}
+	return list
+}
+
+func (p *play) notes(targets []*Object, objects []state.CascadeObject) []string {
+	var notes []string
+	for _, t := range targets {
+		if note := special(t); note != "" {
+			notes = append(notes, note)
+		}
+		if c := p.controllerOf(t); c != nil {
+			notes = append(notes, fmt.Sprintf("%s is managed by %s, which stays: its controller will replace it", t.Ref, c.Ref))
+		}
+		if !t.Deleting.IsZero() {
+			notes = append(notes, fmt.Sprintf("%s is being deleted already, since %s", t.Ref, t.Deleting.Format("2006-01-02T15:04:05Z")))
+		}
+	}
+	pods := 0
+	for _, o := range objects {
+		if o.Object.Group == "" && o.Object.Resource == "pods" && o.Step > 0 {
+			pods++
+		}
+	}
+	if pods > 0 {
+		notes = append(notes, "a pod that runs on a node goes when its kubelet has ended it, at the latest after its grace period")
+	}
+	if len(p.races) > 0 {
+		var names []string
+		for _, n := range p.races {
+			names = append(names, n.Ref.String())
+		}
+		notes = append(notes, "no owner waits for "+listing(names)+": if the owner is gone before GC comes to it, it goes first and what it owns after it")
+	}
+	var failed []string
+	for gv := range p.graph.kinds.Failed() {
+		failed = append(failed, gv.String())
+	}
+	if len(failed) > 0 {
+		slices.Sort(failed)
+		notes = append(notes, "GC may not see what is served by "+listing(failed)+", which cannot be discovered now: dependents there stay until it is back, and nothing waits for them")
+	}
+	return notes
+}
+
+// listing joins the first few names.
+func listing(names []string) string {
+	const most = 3
+	if len(names) > most {
+		return strings.Join(names[:most], ", ") + fmt.Sprintf(" and %d more", len(names)-most)
+	}
+	return strings.Join(names, ", ")
+}
+
+// special says what others than GC do when an object of some types is deleted.
+func special(t *Object) string {
+	switch {
+	case t.Group == "" && t.Resource == "namespaces":
+		return "namespace " + t.Name + ": the namespace loop deletes everything in it, whoever owns it; shown here is only what ownerReferences say"
+	case t.Group == "apiextensions.k8s.io" && t.Resource == "customresourcedefinitions":
+		return t.String() + ": the API server deletes every object of the type with it"
+	}
+	return ""
+}
+
+// controllerOf is the living owner that manages an object, and would replace it.
+func (p *play) controllerOf(t *Object) *node {
+	for _, ref := range t.Owners {
+		if owner := p.nodes[ref.UID]; ref.Controller && owner != nil && !owner.gone && !owner.deleting {
+			return owner
+		}
+	}
+	return nil
+}
+
+func compareReported(a, b state.CascadeObject) int {
+	order := func(o state.CascadeObject) int {
+		if o.Step == 0 {
+			return 1 << 30
+		}
+		return o.Step
+	}
+	return cmp.Or(cmp.Compare(order(a), order(b)), strings.Compare(a.Object.Type(), b.Object.Type()),
+		strings.Compare(a.Object.Namespace, b.Object.Namespace), strings.Compare(a.Object.Name, b.Object.Name), strings.Compare(a.Object.UID, b.Object.UID))
+}

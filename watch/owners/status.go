@@ -1,0 +1,293 @@
+package owners
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+)
+
+// statusless are built-in kinds that have no status worth a request, or whose
+// contents must not be read.
+var statusless = map[string]bool{
+	"secrets": true, "configmaps": true, "serviceaccounts": true, "endpoints": true, "limitranges": true, "podtemplates": true, "events": true,
+	"controllerrevisions.apps": true, "endpointslices.discovery.k8s.io": true, "leases.coordination.k8s.io": true,
+	"roles.rbac.authorization.k8s.io": true, "rolebindings.rbac.authorization.k8s.io": true,
+	"clusterroles.rbac.authorization.k8s.io": true, "clusterrolebindings.rbac.authorization.k8s.io": true,
+	"priorityclasses.scheduling.k8s.io": true, "storageclasses.storage.k8s.io": true, "csistoragecapacities.storage.k8s.io": true,
+	"networkpolicies.networking.k8s.io": true, "ingressclasses.networking.k8s.io": true, "runtimeclasses.node.k8s.io": true,
+	"mutatingwebhookconfigurations.admissionregistration.k8s.io": true, "validatingwebhookconfigurations.admissionregistration.k8s.io": true,
+}
+
+// StatusOf reads an object's status: by the rules of its kind where it is
+// built-in, else by the conventions that kstatus reads too: observedGeneration,
+// the conditions Ready, Available, Reconciling and Stalled, and a phase. It is
+// nil for an object that has none of these.
+func StatusOf(obj map[string]any) *state.ObjectStatus {
+	u := unstructured.Unstructured{Object: obj}
+	gk := u.GroupVersionKind().GroupKind()
+	read := genericStatus
+	if special, known := readers[gk.String()]; known {
+		read = special
+	}
+	s := read(fields(obj))
+	if u.GetDeletionTimestamp() != nil {
+		if s == nil {
+			s = &state.ObjectStatus{}
+		}
+		s.State, s.Health = "Terminating", state.HealthProgressing
+	}
+	return s
+}
+
+// readers are the kinds with rules of their own.
+var readers = map[string]func(fields) *state.ObjectStatus{
+	"Pod":                   podStatus,
+	"ReplicationController": replicaStatus,
+	"ReplicaSet.apps":       replicaStatus,
+	"Deployment.apps":       deploymentStatus,
+	"StatefulSet.apps":      statefulSetStatus,
+	"DaemonSet.apps":        daemonSetStatus,
+	"Job.batch":             jobStatus,
+	"CronJob.batch":         cronJobStatus,
+}
+
+// fields reads an object's fields without regard to what is missing.
+type fields map[string]any
+
+func (f fields) value(path string) any {
+	var v any = map[string]any(f)
+	for name := range strings.SplitSeq(path, ".") {
+		m, isMap := v.(map[string]any)
+		if !isMap {
+			return nil
+		}
+		v = m[name]
+	}
+	return v
+}
+
+func (f fields) text(path string) string {
+	s, _ := f.value(path).(string)
+	return s
+}
+
+func (f fields) flag(path string) bool {
+	b, _ := f.value(path).(bool)
+	return b
+}
+
+func (f fields) number(path string, otherwise int64) int64 {
+	switch n := f.value(path).(type) {
+	case int64:
+		return n
+	case float64:
+		return int64(n)
+	}
+	return otherwise
+}
+
+func (f fields) list(path string) []fields {
+	items, _ := f.value(path).([]any)
+	var list []fields
+	for _, item := range items {
+		if m, isMap := item.(map[string]any); isMap {
+			list = append(list, m)
+		}
+	}
+	return list
+}
+
+func (f fields) condition(kind string) fields {
+	for _, c := range f.list("status.conditions") {
+		if c.text("type") == kind {
+			return c
+		}
+	}
+	return nil
+}
+
+// behind reports that the controller has not seen the newest spec yet.
+func (f fields) behind() bool {
+	observed := f.number("status.observedGeneration", -1)
+	return observed >= 0 && observed < f.number("metadata.generation", 0)
+}
+
+func replicas(f fields, ready, want int64) *state.ObjectStatus {
+	s := &state.ObjectStatus{Ready: fmt.Sprintf("%d/%d", ready, want), State: "Ready", Health: state.HealthReady}
+	switch {
+	case f.behind():
+		s.State, s.Health = "Updating", state.HealthProgressing
+	case ready < want:
+		s.State, s.Health = "Progressing", state.HealthProgressing
+	case ready > want:
+		s.State, s.Health = "Scaling down", state.HealthProgressing
+	}
+	if c := f.condition("ReplicaFailure"); c.text("status") == "True" {
+		s.State, s.Message, s.Health = c.text("reason"), c.text("message"), state.HealthFailed
+	}
+	return s
+}
+
+func replicaStatus(f fields) *state.ObjectStatus {
+	return replicas(f, f.number("status.readyReplicas", 0), f.number("spec.replicas", 1))
+}
+
+func deploymentStatus(f fields) *state.ObjectStatus {
+	want := f.number("spec.replicas", 1)
+	s := replicas(f, f.number("status.readyReplicas", 0), want)
+	if s.Health == state.HealthReady && (f.number("status.updatedReplicas", 0) < want || f.number("status.replicas", 0) > want) {
+		s.State, s.Health = "Rolling out", state.HealthProgressing
+	}
+	if s.Health == state.HealthReady {
+		s.State = "Available"
+	}
+	if c := f.condition("Progressing"); c.text("status") == "False" {
+		s.State, s.Message, s.Health = c.text("reason"), c.text("message"), state.HealthFailed
+	}
+	if f.flag("spec.paused") {
+		s.State = "Paused"
+	}
+	return s
+}
+
+func statefulSetStatus(f fields) *state.ObjectStatus {
+	s := replicas(f, f.number("status.readyReplicas", 0), f.number("spec.replicas", 1))
+	current, update := f.text("status.currentRevision"), f.text("status.updateRevision")
+	if s.Health == state.HealthReady && current != update && f.text("spec.updateStrategy.type") != "OnDelete" &&
+		f.number("spec.updateStrategy.rollingUpdate.partition", 0) == 0 {
+		s.State, s.Health = "Rolling out", state.HealthProgressing
+	}
+	return s
+}
+
+func daemonSetStatus(f fields) *state.ObjectStatus {
+	want := f.number("status.desiredNumberScheduled", 0)
+	s := replicas(f, f.number("status.numberReady", 0), want)
+	if s.Health == state.HealthReady && f.number("status.updatedNumberScheduled", 0) < want && f.text("spec.updateStrategy.type") != "OnDelete" {
+		s.State, s.Health = "Rolling out", state.HealthProgressing
+	}
+	return s
+}
+
+func jobStatus(f fields) *state.ObjectStatus {
+	done := f.number("status.succeeded", 0)
+	s := &state.ObjectStatus{
+		Ready: fmt.Sprintf("%d/%d", done, f.number("spec.completions", max(1, done))),
+		State: "Running", Health: state.HealthProgressing,
+	}
+	for _, c := range f.list("status.conditions") {
+		if c.text("status") != "True" {
+			continue
+		}
+		switch c.text("type") {
+		case "Complete":
+			s.State, s.Message, s.Health = "Complete", "", state.HealthReady
+		case "Failed":
+			s.State, s.Message, s.Health = "Failed", c.text("message"), state.HealthFailed
+		case "Suspended":
+			s.State, s.Health = "Suspended", state.HealthUnknown
+		}
+	}
+	return s
+}
+
+func cronJobStatus(f fields) *state.ObjectStatus {
+	s := &state.ObjectStatus{State: fmt.Sprintf("%d active", len(f.list("status.active"))), Health: state.HealthReady}
+	if f.flag("spec.suspend") {
+		s.State, s.Health = "Suspended", state.HealthUnknown
+	}
+	return s
+}
+
+// podStatus follows what kubectl prints of a pod, in fewer words.
+func podStatus(f fields) *state.ObjectStatus {
+	s := &state.ObjectStatus{State: f.text("status.phase"), Message: f.text("status.message")}
+	if reason := f.text("status.reason"); reason != "" {
+		s.State = reason
+	}
+	ready := 0
+	containers := f.list("status.containerStatuses")
+	for _, c := range containers {
+		if c.flag("ready") {
+			ready++
+		}
+		blocked(c, "", s)
+	}
+	for _, c := range f.list("status.initContainerStatuses") {
+		if code := c.number("state.terminated.exitCode", -1); code != 0 && !c.flag("started") {
+			blocked(c, "Init:", s)
+		}
+	}
+	s.Ready = fmt.Sprintf("%d/%d", ready, max(len(f.list("spec.containers")), len(containers)))
+	if c := f.condition("PodScheduled"); c.text("status") == "False" {
+		s.State, s.Message = c.text("reason"), c.text("message")
+	}
+	switch {
+	case f.text("status.phase") == "Failed":
+		s.Health = state.HealthFailed
+	case f.text("status.phase") == "Succeeded":
+		s.State, s.Health = "Completed", state.HealthReady
+	case f.condition("Ready").text("status") == "True":
+		s.Health = state.HealthReady
+	case s.Health == state.HealthUnknown:
+		s.Health = state.HealthProgressing
+	}
+	return s
+}
+
+// blocked takes over why a container does not run.
+func blocked(c fields, prefix string, s *state.ObjectStatus) {
+	if reason := c.text("state.waiting.reason"); reason != "" {
+		s.State, s.Message = prefix+reason, c.text("state.waiting.message")
+		if strings.Contains(reason, "BackOff") || strings.HasPrefix(reason, "Err") || strings.HasSuffix(reason, "Error") {
+			s.Health = state.HealthFailed
+		}
+	} else if reason := c.text("state.terminated.reason"); reason != "" && c.number("state.terminated.exitCode", 0) != 0 {
+		s.State, s.Message, s.Health = prefix+reason, c.text("state.terminated.message"), state.HealthFailed
+	}
+}
+
+// badWhenTrue are conditions that tell trouble by being true.
+var badWhenTrue = []string{"Stalled", "Failed", "Degraded"}
+
+func genericStatus(f fields) *state.ObjectStatus {
+	s := &state.ObjectStatus{State: f.text("status.phase")}
+	switch s.State {
+	case "Active", "Bound", "Running", "Ready", "Succeeded", "Available", "Complete", "Completed":
+		s.Health = state.HealthReady
+	case "Failed", "Error", "Lost":
+		s.Health = state.HealthFailed
+	case "Pending", "Terminating", "Progressing", "Creating", "Released":
+		s.Health = state.HealthProgressing
+	}
+	for _, kind := range []string{"Ready", "Available", "Established", "Healthy"} {
+		c := f.condition(kind)
+		if c == nil {
+			continue
+		}
+		s.Ready = c.text("status")
+		s.Health = state.HealthReady
+		if s.Ready != "True" {
+			s.Health = state.HealthProgressing
+			s.State, s.Message = c.text("reason"), c.text("message")
+		} else if s.State == "" {
+			s.State = kind
+		}
+		break
+	}
+	if f.condition("Reconciling").text("status") == "True" || f.behind() {
+		s.State, s.Health = "Reconciling", state.HealthProgressing
+	}
+	for _, kind := range badWhenTrue {
+		if c := f.condition(kind); c.text("status") == "True" {
+			s.State, s.Message, s.Health = kind, c.text("message"), state.HealthFailed
+		}
+	}
+	if s.State == "" && s.Ready == "" {
+		return nil
+	}
+	return s
+}
