@@ -19,7 +19,12 @@ func newGetCommand(streams genericiooptions.IOStreams) *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newGetControllersCommand(streams))
+	cmd.AddCommand(
+		newGetControllersCommand(streams),
+		newGetLeasesCommand(streams),
+		newGetQueuesCommand(streams),
+		newGetInformersCommand(streams),
+	)
 	return cmd
 }
 

@@ -2,7 +2,8 @@
 // loops of kube-controller-manager, dry beside a cluster or for real on an
 // embedded control plane, and shows what they see and do.
 //
-// Called as kubectl-ctrl it is a kubectl plugin.
+// Called as kubectl-ctrl it is a kubectl plugin, and as kubectl_complete-ctrl the
+// completion of that plugin.
 package main
 
 import (
@@ -23,6 +24,6 @@ func main() {
 // execute runs one command line and returns its exit code.
 func execute(ctx context.Context, args []string, streams genericiooptions.IOStreams) int {
 	root := newRoot(args[0], streams)
-	root.SetArgs(args[1:])
+	root.SetArgs(commandArgs(args))
 	return exitCode(root.ExecuteContext(ctx), streams.ErrOut)
 }

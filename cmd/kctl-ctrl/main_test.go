@@ -25,8 +25,9 @@ func TestMain(m *testing.M) {
 		program()
 	}
 	testscript.Main(m, map[string]func(){
-		"kctl-ctrl":    program,
-		"kubectl-ctrl": program,
+		"kctl-ctrl":     program,
+		"kubectl-ctrl":  program,
+		completeProgram: program,
 		"kubectl": func() {
 			if err := kubectl.NewDefaultKubectlCommand().Execute(); err != nil {
 				os.Exit(1)

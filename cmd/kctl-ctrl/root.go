@@ -48,9 +48,14 @@ real, on a control plane that lives and dies with the command.`,
 		newDiffCommand(streams),
 		newSandboxCommand(streams),
 		newGetCommand(streams),
+		newRevisionsCommand(streams),
+		newTreeCommand(streams),
+		newCascadeCommand(streams),
+		newCacheCommand(streams),
 		newVersionCommand(streams),
 		newLoopFlagsTopic(),
 	)
+	addCompletions(root)
 	return root
 }
 

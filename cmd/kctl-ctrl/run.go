@@ -196,6 +196,7 @@ func (o *runOptions) work(ctx context.Context, s *session, mode state.Mode, obje
 		return causeOf(ctx, err)
 	}
 	progress.done()
+	s.attachable("run")
 	if o.healthAddress != "" {
 		health, err := startHealth(o.healthAddress, s.manager.Load().HealthChecks)
 		if err != nil {

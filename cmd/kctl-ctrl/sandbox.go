@@ -78,6 +78,7 @@ func (o *sandboxCommandOptions) run(ctx context.Context, args []string) (err err
 	if err := s.startSandbox(ctx, o.sandbox, o.controllers, "", state.ModeActive, progress.line); err != nil {
 		return causeOf(ctx, err)
 	}
+	s.attachable("sandbox")
 	path, err := s.sandbox.WriteKubeconfig(o.kubeconfig)
 	if err != nil {
 		return err

@@ -1,0 +1,179 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/attach"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/connect"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+)
+
+// attachNone is the value of --attach that looks at no running process.
+const attachNone = "none"
+
+// attachFlags say into which process a verb looks.
+type attachFlags struct {
+	attach      string
+	duration    time.Duration
+	controllers *controllers.Options
+	selected    *pflag.Flag
+}
+
+func (a *attachFlags) addTo(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&a.attach, "attach", "", "look into the kctl-ctrl with this process id; none starts loops in any case")
+	flags.DurationVar(&a.duration, "for", 5*time.Second, "where no kctl-ctrl runs loops on this cluster: run them dry for this long")
+	all := pflag.NewFlagSet("", pflag.ContinueOnError)
+	if options, err := controllers.NewOptions(); err == nil {
+		options.AddFlags(all)
+		a.controllers, a.selected = options, all.Lookup("controllers")
+		a.selected.Usage = "the loops to run where some have to be started: names, * and -NAME; 'get controllers' lists them"
+		flags.AddFlag(a.selected)
+	}
+	_ = cmd.RegisterFlagCompletionFunc("attach", func(cmd *cobra.Command, _ []string, word string) ([]string, cobra.ShellCompDirective) {
+		offered := []string{attachNone}
+		peers, _ := attach.Find(cmd.Context(), attach.Directories(os.Getenv))
+		for _, p := range peers {
+			offered = append(offered, strconv.Itoa(p.Process().PID)+"\t"+describeProcess(p.Process()))
+		}
+		return startingWith(word, offered), cobra.ShellCompDirectiveNoFileComp
+	})
+}
+
+func (a *attachFlags) check() error {
+	if a.duration < 0 {
+		return errors.New("--for must not be negative")
+	}
+	if a.attach == "" || a.attach == attachNone {
+		return nil
+	}
+	if pid, err := strconv.Atoi(a.attach); err != nil || pid <= 0 {
+		return fmt.Errorf("--attach %q: want a process id, or %s", a.attach, attachNone)
+	}
+	return nil
+}
+
+// open finds the process to look into, or starts loops in this one, and says on
+// standard error which it is. closing must be called in either case but an error.
+func (a *attachFlags) open(ctx context.Context, streams genericiooptions.IOStreams, cluster *genericclioptions.ConfigFlags) (host attach.Host, closing func(), err error) {
+	if contexts, err := contextsOf(cluster); err != nil {
+		return nil, nil, err
+	} else if len(contexts) > 1 {
+		return nil, nil, errors.New("several contexts: loops run on one cluster at a time")
+	}
+	if a.attach != attachNone {
+		peer, err := a.peer(ctx, streams.ErrOut, cluster)
+		if err != nil {
+			return nil, nil, err
+		}
+		if peer != nil {
+			if isTerminal(streams.ErrOut) {
+				fmt.Fprintf(streams.ErrOut, "looking into %s\n", describeProcess(peer.Process()))
+			}
+			return peer, func() {}, nil
+		}
+	}
+	return a.start(ctx, streams, cluster)
+}
+
+// peer gives the running process that was asked for, or the only one that works
+// on the current context's cluster; nil where there is none.
+func (a *attachFlags) peer(ctx context.Context, stderr io.Writer, cluster *genericclioptions.ConfigFlags) (*attach.Peer, error) {
+	peers, silent := attach.Find(ctx, attach.Directories(os.Getenv))
+	if a.attach != "" {
+		for _, p := range peers {
+			if strconv.Itoa(p.Process().PID) == a.attach {
+				return p, nil
+			}
+		}
+		return nil, fmt.Errorf("look into kctl-ctrl process %s: %s", a.attach, strings.Join(append([]string{listProcesses(peers)}, silent...), "; "))
+	}
+	for _, s := range silent {
+		fmt.Fprintln(stderr, "warning:", s)
+	}
+	target, err := connect.TargetOf(cluster.ToRawKubeConfigLoader())
+	switch {
+	case errors.Is(err, connect.ErrNoCluster): // whatever runs is meant
+	case err != nil:
+		return nil, err
+	default:
+		elsewhere := slices.Clone(peers)
+		peers = slices.DeleteFunc(peers, func(p *attach.Peer) bool { return p.Process().Server != target.URL })
+		if len(peers) == 0 && len(elsewhere) > 0 {
+			fmt.Fprintf(stderr, "not this cluster, and not asked: %s; --attach=PID does\n", listProcesses(elsewhere))
+		}
+	}
+	switch len(peers) {
+	case 0:
+		return nil, nil
+	case 1:
+		return peers[0], nil
+	}
+	return nil, fmt.Errorf("%s: choose one with --attach=PID", listProcesses(peers))
+}
+
+func listProcesses(peers []*attach.Peer) string {
+	if len(peers) == 0 {
+		return "no other kctl-ctrl of yours is running loops"
+	}
+	var names []string
+	for _, p := range peers {
+		names = append(names, describeProcess(p.Process()))
+	}
+	return strings.Join(names, "; ")
+}
+
+// describeProcess says what runs where: "run, process 4711 (context staging,
+// dry-run=client, since 15:04:05)".
+func describeProcess(p state.Process) string {
+	return fmt.Sprintf("%s (context %s, %s, since %s)", p.Source, p.Context, p.Mode, p.Started.Local().Format(time.TimeOnly))
+}
+
+// start runs the loops dry in this process for a while. closing ends them.
+func (a *attachFlags) start(ctx context.Context, streams genericiooptions.IOStreams, cluster *genericclioptions.ConfigFlags) (attach.Host, func(), error) {
+	if a.controllers == nil {
+		return nil, nil, errors.New("kube-controller-manager's defaults cannot be read")
+	}
+	s, err := newSession(sessionOptions{})
+	if err != nil {
+		return nil, nil, err
+	}
+	closing := func() { s.shutDown(streams.ErrOut) }
+	fmt.Fprintf(streams.ErrOut, "no kctl-ctrl runs loops on this cluster: running them dry for %s\n", a.duration)
+	progress := newProgress(streams.ErrOut)
+	defer progress.done()
+	run := &runOptions{IOStreams: streams, kubeconfig: cluster, controllers: a.controllers}
+	if err := run.startOnCluster(ctx, s, state.ModeDryRunClient, progress.line); err != nil {
+		closing()
+		return nil, nil, causeOf(ctx, err)
+	}
+	host := newSessionHost(s, "this process")
+	s.onStop(func(context.Context) error {
+		host.stop()
+		return nil
+	})
+	progress.line("letting the loops run for " + a.duration.String())
+	timer := time.NewTimer(a.duration)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+		closing()
+		return nil, nil, context.Cause(ctx)
+	}
+	return host, closing, nil
+}

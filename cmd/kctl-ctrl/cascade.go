@@ -1,0 +1,159 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/kctl-ctrl/kctl-ctrl/render"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/owners"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+)
+
+type cascadeOptions struct {
+	genericiooptions.IOStreams
+	ownerFlags
+	printer *outputPrinter
+	now     func() time.Time
+	policy  string
+}
+
+func newCascadeCommand(streams genericiooptions.IOStreams) *cobra.Command {
+	o := &cascadeOptions{
+		IOStreams: streams, printer: newPrinter("text"), now: time.Now,
+		ownerFlags: ownerFlags{cluster: genericclioptions.NewConfigFlags(true)},
+	}
+	cmd := &cobra.Command{
+		Use:   "cascade (TYPE/NAME... | TYPE NAME... | TYPE -l SELECTOR | TYPE --all | -f FILE)",
+		Short: "Say what deleting an object takes with it, deleting nothing",
+		Long: `Work out what a deletion does, by the garbage collector's own rules on the owner
+references that the cluster has now: what goes and in which order, what stays and
+which owner keeps it, what is held by finalizers and who removes them, what waits
+behind it, and which owner references the garbage collector takes for absent.
+
+The cluster is only read. Where types could not be read the answer says that it is
+incomplete, and still exits with 0. What a controller does next, such as making
+a new pod for one that went, is not played; a note says so where it is certain.
+
+Policies are those of 'kubectl delete --cascade':
+  background  the object goes first, then what it owns
+  foreground  what it owns goes first, as far as it blocks the owner
+  orphan      only the object goes; what it owned stays without it`,
+		Example: `  kctl-ctrl cascade deployment/web
+  kctl-ctrl cascade deployment/web --policy foreground
+  kctl-ctrl cascade -f old-release/ -o name`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.args = args
+			return o.run(cmd.Context())
+		},
+		ValidArgsFunction: completeOwned(),
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&o.policy, "policy", "background", "background, foreground or orphan")
+	_ = cmd.RegisterFlagCompletionFunc("policy", cobra.FixedCompletions([]string{"background", "foreground", "orphan"}, cobra.ShellCompDirectiveNoFileComp))
+	o.printer.addFlags(cmd)
+	o.addTo(flags)
+	return cmd
+}
+
+var policies = map[string]state.CascadePolicy{
+	"background": state.CascadeBackground,
+	"foreground": state.CascadeForeground,
+	"orphan":     state.CascadeOrphan,
+}
+
+func (o *cascadeOptions) run(ctx context.Context) error {
+	policy, known := policies[strings.ToLower(o.policy)]
+	if !known {
+		return fmt.Errorf("unknown --policy %q: use background, foreground or orphan", o.policy)
+	}
+	if err := o.check(); err != nil {
+		return err
+	}
+	if err := o.printer.complete(o.Out); err != nil {
+		return err
+	}
+	contexts, err := contextsOf(o.cluster)
+	if err != nil {
+		return err
+	}
+	if len(contexts) > 1 {
+		return errors.New("a deletion is in one cluster: choose one with --context")
+	}
+	ctx, cancel := withSignals(ctx, o.ErrOut, "stopped")
+	defer cancel()
+	progress := newProgress(o.ErrOut)
+	defer progress.done()
+	started := o.now()
+	c, err := o.open(contexts[0], progress.line)
+	if err != nil {
+		return err
+	}
+	targets, err := o.targets(ctx, c)
+	if err != nil {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		return err
+	}
+	if len(targets) == 0 {
+		progress.done()
+		fmt.Fprintf(o.ErrOut, "No %s found.\n", strings.Join(o.args, " "))
+		return nil
+	}
+	cascade, err := o.play(ctx, c, targets, policy)
+	if err != nil {
+		return explain(err, "read owners")
+	}
+	cascade.Cost.Duration = o.now().Sub(started)
+	progress.done()
+	return o.show(cascade)
+}
+
+// play reads what the deletion can touch and works it out.
+func (o *cascadeOptions) play(ctx context.Context, c *ownersOf, targets []*owners.Object, policy state.CascadePolicy) (state.Cascade, error) {
+	graph, err := c.Scan(ctx, o.scope(c, targets))
+	if err != nil {
+		return state.Cascade{}, err
+	}
+	uids := make([]string, len(targets))
+	for i, t := range targets {
+		graph.Add(t)
+		targets[i], uids[i] = graph.Object(t.UID), t.UID
+	}
+	concerned := append(graph.Descendants(uids...), targets...)
+	if err := c.CompleteOwners(ctx, graph, concerned); err != nil {
+		return state.Cascade{}, err
+	}
+	cascade := graph.Cascade(targets, policy)
+	cascade.Context = c.contextName()
+	cascade.Gaps, cascade.Cost = c.Gaps(), c.Cost()
+	cascade.Complete = len(cascade.Gaps) == 0
+	return cascade, nil
+}
+
+func (o *cascadeOptions) show(cascade state.Cascade) error {
+	if !o.printer.forPeople() {
+		err := o.printer.print(o.Out, found{
+			Document: func() any { return cascade },
+			Names:    func() []string { return render.CascadeNames(cascade) },
+		})
+		if err != nil {
+			return err
+		}
+	} else if err := render.WriteCascade(o.Out, cascade, render.CascadeOptions{
+		Wide: o.printer.format() == "wide", NoHeaders: o.printer.noHeaders, Color: o.printer.color,
+	}); err != nil {
+		return err
+	}
+	for _, line := range render.ReadSummary(cascade.Cost, cascade.Gaps) {
+		fmt.Fprintln(o.ErrOut, line)
+	}
+	return nil
+}

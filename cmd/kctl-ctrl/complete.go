@@ -1,0 +1,217 @@
+package main
+
+import (
+	"context"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/client-go/metadata"
+
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
+)
+
+// completeProgram is the name by which kubectl asks a plugin called "ctrl" for
+// completions (k8s.io/kubectl v0.37.1 pkg/cmd/plugin_completion.go): with the
+// words of the command line, the last one unfinished.
+const completeProgram = "kubectl_complete-ctrl"
+
+// commandArgs are the words of a command line for the command tree. Called as
+// completeProgram, all of them are words to complete.
+func commandArgs(args []string) []string {
+	if strings.TrimSuffix(filepath.Base(args[0]), ".exe") == completeProgram {
+		return append([]string{cobra.ShellCompRequestCmd}, args[1:]...)
+	}
+	return args[1:]
+}
+
+const (
+	// completeTimeout bounds what a cluster is asked for while the user waits at
+	// a prompt.
+	completeTimeout = 3 * time.Second
+	// completeLimit bounds the names offered.
+	completeLimit = 500
+)
+
+// completion is the signature of cobra's completions.
+type completion = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective)
+
+// addCompletions gives the flags that several commands share their completions:
+// those that name a cluster, a namespace, or control loops.
+func addCompletions(root *cobra.Command) {
+	for flag, complete := range map[string]completion{
+		"context":     completeFromKubeconfig(func(c kubeconfigNames) []string { return c.contexts }, true),
+		"cluster":     completeFromKubeconfig(func(c kubeconfigNames) []string { return c.clusters }, false),
+		"user":        completeFromKubeconfig(func(c kubeconfigNames) []string { return c.users }, false),
+		"namespace":   completeObjects(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}, ""),
+		"controllers": completeControllers,
+	} {
+		if root.Flags().Lookup(flag) != nil {
+			_ = root.RegisterFlagCompletionFunc(flag, complete)
+		}
+	}
+	for _, cmd := range root.Commands() {
+		addCompletions(cmd)
+	}
+}
+
+// kubeconfigNames are what a kubeconfig names.
+type kubeconfigNames struct{ contexts, clusters, users []string }
+
+func completeFromKubeconfig(choose func(kubeconfigNames) []string, list bool) completion {
+	return func(cmd *cobra.Command, _ []string, word string) ([]string, cobra.ShellCompDirective) {
+		raw, err := configFlagsOf(cmd).ToRawKubeConfigLoader().RawConfig()
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		var found kubeconfigNames
+		for name := range raw.Contexts {
+			found.contexts = append(found.contexts, name)
+		}
+		for name := range raw.Clusters {
+			found.clusters = append(found.clusters, name)
+		}
+		for name := range raw.AuthInfos {
+			found.users = append(found.users, name)
+		}
+		offered := choose(found)
+		slices.Sort(offered)
+		if list {
+			offered = continueList(word, offered)
+		}
+		return startingWith(word, offered), cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// completeControllers completes a list of control loops, with "-" before those
+// to leave out.
+func completeControllers(_ *cobra.Command, _ []string, word string) ([]string, cobra.ShellCompDirective) {
+	infos, err := controllers.List()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var offered []string
+	for _, info := range infos {
+		offered = append(offered, info.Name, "-"+info.Name)
+	}
+	return startingWith(word, continueList(word, offered)), cobra.ShellCompDirectiveNoFileComp
+}
+
+// continueList offers words after those of an unfinished list: "a," gives "a,b",
+// and never a word that it has.
+func continueList(word string, offered []string) []string {
+	at := strings.LastIndexByte(word, ',')
+	if at < 0 {
+		return offered
+	}
+	before := strings.Split(word[:at], ",")
+	var out []string
+	for _, name := range offered {
+		if !slices.Contains(before, name) {
+			out = append(out, word[:at+1]+name)
+		}
+	}
+	return out
+}
+
+func startingWith(word string, offered []string) []string {
+	return slices.DeleteFunc(slices.Clone(offered), func(name string) bool { return !strings.HasPrefix(name, word) })
+}
+
+// completeObjects completes the names of a type's objects, each behind a prefix
+// such as "deployment/". The cluster is asked for metadata only, for a page, and
+// briefly; where that fails, nothing is offered.
+func completeObjects(resource schema.GroupVersionResource, prefix string) completion {
+	return func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+		const directive = cobra.ShellCompDirectiveNoFileComp
+		flags := configFlagsOf(cmd)
+		namespace := ""
+		if resource.Resource != "namespaces" && !isSet(cmd.Flags(), "all-namespaces") {
+			var err error
+			if namespace, err = namespaceOf(flags); err != nil {
+				return nil, directive
+			}
+		}
+		config, err := readOnlyConfig(flags)
+		if err != nil {
+			return nil, directive
+		}
+		client, err := metadata.NewForConfig(config)
+		if err != nil {
+			return nil, directive
+		}
+		ctx, cancel := context.WithTimeout(cmd.Context(), completeTimeout)
+		defer cancel()
+		list, err := client.Resource(resource).Namespace(namespace).List(ctx, metav1.ListOptions{Limit: completeLimit})
+		if err != nil {
+			return nil, directive
+		}
+		var offered []string
+		for _, item := range list.Items {
+			if name := prefix + item.Name; !slices.Contains(args, name) {
+				offered = append(offered, name)
+			}
+		}
+		return startingWith(word, offered), directive
+	}
+}
+
+// completeTypeName completes TYPE/NAME: first the type, by its usual word or,
+// where none of those fits, by one of aliases; then the name.
+func completeTypeName(usual map[string]schema.GroupVersionResource, aliases ...map[string]schema.GroupVersionResource) completion {
+	return func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		name, _, slash := strings.Cut(word, "/")
+		var offered []string
+		for _, types := range append([]map[string]schema.GroupVersionResource{usual}, aliases...) {
+			if resource, known := types[name]; known && slash {
+				return completeObjects(resource, name+"/")(cmd, args, word)
+			}
+			if len(offered) == 0 {
+				offered = startingWith(word, slices.Sorted(maps.Keys(types)))
+			}
+		}
+		for i := range offered {
+			offered[i] += "/"
+		}
+		return offered, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+	}
+}
+
+// configFlagsOf reads the flags that name a cluster from a command's own.
+func configFlagsOf(cmd *cobra.Command) *genericclioptions.ConfigFlags {
+	out := genericclioptions.NewConfigFlags(true)
+	into := pflag.NewFlagSet("", pflag.ContinueOnError)
+	out.AddFlags(into)
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		if into.Lookup(f.Name) == nil {
+			return
+		}
+		if list, ok := f.Value.(pflag.SliceValue); ok {
+			for _, v := range list.GetSlice() {
+				_ = into.Set(f.Name, v)
+			}
+			return
+		}
+		value := f.Value.String()
+		if f.Name == "context" {
+			value, _, _ = strings.Cut(value, ",") // of several clusters, the first is asked
+		}
+		_ = into.Set(f.Name, value)
+	})
+	return out
+}
+
+func isSet(flags *pflag.FlagSet, name string) bool {
+	set, err := flags.GetBool(name)
+	return err == nil && set
+}

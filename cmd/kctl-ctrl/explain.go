@@ -1,0 +1,192 @@
+package main
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/url"
+	"regexp"
+	"strings"
+	"syscall"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/kctl-ctrl/kctl-ctrl/render"
+)
+
+// explained is an error in one line: what was attempted, why it failed, what to
+// do next.
+type explained struct {
+	text string
+	err  error
+}
+
+func (e *explained) Error() string { return e.text }
+func (e *explained) Unwrap() error { return e.err }
+
+// explain puts the error of a request to a cluster into one line: what was
+// attempted and on what ("list leases in namespace shop"), why it failed, and
+// the next step. errors.Is and As still see the error itself. Errors that are
+// no answer of a cluster, and those explained already, come back with what was
+// attempted before them or as they are.
+func explain(err error, what string) error {
+	var done *explained
+	if err == nil || errors.As(err, &done) || errors.Is(err, context.Canceled) {
+		return err
+	}
+	reason, next := diagnose(err)
+	if reason == "" {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	text := what + ": " + reason
+	if next != "" {
+		text += ": " + next
+	}
+	return &explained{text: render.Sanitise(text), err: err}
+}
+
+// diagnose says in words why a request failed and what helps. No reason means
+// that the error speaks for itself.
+func diagnose(err error) (reason, next string) {
+	var (
+		noMatch   *meta.NoKindMatchError
+		noType    *meta.NoResourceMatchError
+		authority x509.UnknownAuthorityError
+		host      x509.HostnameError
+		invalid   x509.CertificateInvalidError
+		dns       *net.DNSError
+		request   *url.Error
+	)
+	switch {
+	case errors.As(err, &noMatch), errors.As(err, &noType):
+		return "the server does not serve this type", "is it too old for it, or is a CustomResourceDefinition missing? 'kubectl api-resources' lists what it serves"
+	case apierrors.IsForbidden(err):
+		if right, who := missingRight(err); right.verb != "" {
+			return who + " lacks the right to " + right.String(), "ask for a role with it; '" + right.check() + "' tells when it is there"
+		}
+		return serverWords(err), "ask for a role that allows it"
+	case apierrors.IsUnauthorized(err):
+		return "the server does not accept the credentials", "they may have expired: log in again, or choose others with --context or --user"
+	case apierrors.IsNotFound(err):
+		if missingType(err) {
+			return "the server does not serve this type", "it may be too old for it, or have it switched off: 'kubectl api-resources' lists what it serves"
+		}
+		return serverWords(err), "check the name, --namespace and --context"
+	case apierrors.IsResourceExpired(err), apierrors.IsGone(err):
+		return "the server no longer has the version that the list began with", "try again"
+	case apierrors.IsTooManyRequests(err):
+		return "the server asks for fewer requests", "try again in a while"
+	case apierrors.IsServiceUnavailable(err), apierrors.IsTimeout(err), apierrors.IsServerTimeout(err), apierrors.IsInternalError(err):
+		return serverWords(err), "the server has trouble: try again, and look at 'kubectl get --raw /readyz?verbose'"
+	case strings.Contains(err.Error(), "getting credentials:"):
+		_, words, _ := strings.Cut(err.Error(), "getting credentials:")
+		return "the kubeconfig's credential plugin failed:" + words, "run it by hand, or log in again"
+	case errors.As(err, &authority):
+		return "the server's certificate is signed by an authority that the kubeconfig does not know", "is it the right cluster? get its kubeconfig anew"
+	case errors.As(err, &host):
+		return "the server's certificate is for another name: " + host.Error(), "check the server's address in the kubeconfig"
+	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
+		return "the server's certificate has expired, or this machine's clock is wrong", "compare 'date' with the time elsewhere"
+	case strings.Contains(err.Error(), "remote error: tls:"):
+		_, words, _ := strings.Cut(err.Error(), "remote error: tls:")
+		return "the server does not accept the client certificate:" + words, "it may have expired: get a new kubeconfig, or choose another with --context"
+	case errors.As(err, &dns):
+		return "the name of the server, " + dns.Name + ", is not known here", "check --context and your network or VPN"
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return "nothing listens at " + address(err), "is the cluster running? check --context and --kubeconfig"
+	case errors.Is(err, context.DeadlineExceeded), isTimeout(err), errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
+		return "the server at " + address(err) + " does not answer", "check --context and your network or VPN, or allow more with --request-timeout"
+	case errors.As(err, &request):
+		return "the server at " + address(err) + " cannot be reached (" + request.Err.Error() + ")", "check --context and your network or VPN"
+	case errors.Is(err, fs.ErrNotExist):
+		return err.Error(), "check the path"
+	}
+	return "", ""
+}
+
+// serverWords is what the API server said, without client-go's wrapping.
+func serverWords(err error) string {
+	var status apierrors.APIStatus
+	if errors.As(err, &status) {
+		return status.Status().Message
+	}
+	return err.Error()
+}
+
+// missingType tells the 404 for a path that is not served from the one for an
+// object that is not there: only the latter names the object.
+func missingType(err error) bool {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return false
+	}
+	details := status.Status().Details
+	return details == nil || details.Name == ""
+}
+
+func isTimeout(err error) bool {
+	var timeout net.Error
+	return errors.As(err, &timeout) && timeout.Timeout()
+}
+
+// address is where a failed request went: "https://127.0.0.1:6443".
+func address(err error) string {
+	var request *url.Error
+	if errors.As(err, &request) {
+		if u, err := url.Parse(request.URL); err == nil && u.Host != "" {
+			return u.Scheme + "://" + u.Host
+		}
+	}
+	var op *net.OpError
+	if errors.As(err, &op) && op.Addr != nil {
+		return op.Addr.String()
+	}
+	return "the kubeconfig's address"
+}
+
+// right is one permission of RBAC, in the scope in which it is missing.
+type right struct {
+	verb, resource, group, namespace string
+}
+
+// resourceName is the resource as kubectl and RBAC's error texts write it.
+func (r right) resourceName() string {
+	if r.group == "" {
+		return r.resource
+	}
+	return r.resource + "." + r.group
+}
+
+func (r right) String() string {
+	where := "cluster-wide"
+	if r.namespace != "" {
+		where = "in namespace " + r.namespace
+	}
+	return r.verb + " " + r.resourceName() + " " + where
+}
+
+// check is the command that tells whether the right is there.
+func (r right) check() string {
+	scope := "--all-namespaces"
+	if r.namespace != "" {
+		scope = "--namespace " + r.namespace
+	}
+	return "kubectl auth can-i " + r.verb + " " + r.resourceName() + " " + scope
+}
+
+// forbiddenText is the API server's wording of a refusal by its authorizers
+// (k8s.io/apiserver v0.37.1 pkg/endpoints/handlers/responsewriters/errors.go).
+var forbiddenText = regexp.MustCompile(`User "([^"]*)" cannot (\S+) resource "([^"]+)" in API group "([^"]*)" (?:in the namespace "([^"]*)"|at the cluster scope)`)
+
+// missingRight reads from a refusal which right is missing, and to whom.
+func missingRight(err error) (right, string) {
+	parts := forbiddenText.FindStringSubmatch(serverWords(err))
+	if parts == nil {
+		return right{}, ""
+	}
+	return right{verb: parts[2], resource: parts[3], group: parts[4], namespace: parts[5]}, fmt.Sprintf("user %q", parts[1])
+}

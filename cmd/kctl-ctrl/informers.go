@@ -1,0 +1,124 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/kctl-ctrl/kctl-ctrl/render"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+)
+
+type informersOptions struct {
+	genericiooptions.IOStreams
+	cluster *genericclioptions.ConfigFlags
+	printer *outputPrinter
+	attach  attachFlags
+	now     func() time.Time
+}
+
+func newGetInformersCommand(streams genericiooptions.IOStreams) *cobra.Command {
+	o := &informersOptions{
+		IOStreams: streams, cluster: genericclioptions.NewConfigFlags(true), printer: newPrinter(), now: time.Now,
+	}
+	cmd := &cobra.Command{
+		Use:     "informers [TYPE...]",
+		Aliases: []string{"informer"},
+		Short:   "Say what the informers of the loops hold, and how fresh it is",
+		Long: `List the shared informers of the loops in this program: how many objects each
+holds, its resourceVersion, when it last delivered an event and when its
+resourceVersion last moved, how often its watch was lost, and how many event
+handlers it feeds. -o wide names the controllers that registered them.
+
+An informer whose resourceVersion does not move is not necessarily behind: a
+quiet type hears from the server about every minute, by a bookmark. 'cache TYPE'
+asks the server.
+
+It looks into the kctl-ctrl that runs on this cluster, or else starts the loops
+dry for as long as --for says.`,
+		Example: `  kctl-ctrl get informers
+  kctl-ctrl get informers pods deployments.apps -o wide`,
+		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args) },
+	}
+	o.attach.addTo(cmd)
+	o.printer.addFlags(cmd)
+	o.cluster.AddFlags(cmd.Flags())
+	return cmd
+}
+
+// informerList is what `get informers` prints for programs.
+type informerList struct {
+	APIVersion string             `json:"apiVersion"`
+	Kind       string             `json:"kind"`
+	Process    state.Process      `json:"process"`
+	Items      []state.StoreStats `json:"items"`
+}
+
+func (o *informersOptions) run(ctx context.Context, types []string) error {
+	if err := errors.Join(o.attach.check(), o.printer.complete(o.Out)); err != nil {
+		return err
+	}
+	ctx, cancel := withSignals(ctx, o.ErrOut, "stopped")
+	defer cancel()
+	host, closing, err := o.attach.open(ctx, o.IOStreams, o.cluster)
+	if err != nil {
+		return causeOf(ctx, err)
+	}
+	defer closing()
+	stores, err := host.Informers(ctx)
+	if err != nil {
+		return causeOf(ctx, err)
+	}
+	if stores, err = chooseStores(stores, types); err != nil {
+		return err
+	}
+	if len(stores) == 0 && o.printer.forPeople() {
+		fmt.Fprintln(o.ErrOut, "No informers found.")
+	}
+	return o.printer.print(o.Out, found{
+		Document: func() any {
+			return informerList{APIVersion: apiVersion, Kind: "InformerList", Process: host.Process(), Items: stores}
+		},
+		Names: func() []string {
+			var names []string
+			for _, s := range stores {
+				names = append(names, "informer/"+s.Type)
+			}
+			return names
+		},
+		Table: func(wide bool) render.Table {
+			return render.Informers(stores, render.StoreOptions{Times: render.Times{Now: o.now(), Ages: isTerminal(o.Out)}, Wide: wide})
+		},
+	})
+}
+
+// chooseStores keeps those whose type is named, with or without its group.
+func chooseStores(stores []state.StoreStats, types []string) ([]state.StoreStats, error) {
+	if len(types) == 0 {
+		return stores, nil
+	}
+	used := map[string]bool{}
+	chosen := slices.DeleteFunc(slices.Clone(stores), func(s state.StoreStats) bool {
+		resource, _, _ := strings.Cut(s.Type, ".")
+		for _, t := range types {
+			if t = strings.ToLower(t); t == s.Type || t == resource {
+				used[t] = true
+				return false
+			}
+		}
+		return true
+	})
+	for _, t := range types {
+		if !used[strings.ToLower(t)] {
+			return nil, fmt.Errorf("no loop has an informer for %q: without a type, all are listed", t)
+		}
+	}
+	return chosen, nil
+}

@@ -1,0 +1,274 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/printers"
+	"k8s.io/kubectl/pkg/cmd/get"
+
+	"github.com/kctl-ctrl/kctl-ctrl/render"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+)
+
+// found is what a verb found, in the forms in which it can be printed. Only the
+// one that was asked for is made.
+type found struct {
+	// Document gives the struct for programs: with apiVersion, kind and, for a
+	// list, items.
+	Document func() any
+	// Names gives the lines of -o name: "lease.coordination.k8s.io/leader".
+	Names func() []string
+	// Table gives the table, of all columns for -o wide.
+	Table func(wide bool) render.Table
+	// Text writes a format of the verb's own, one of those that newPrinter was
+	// told, and the default one where there is no Table.
+	Text func(w io.Writer, format string) error
+}
+
+// outputPrinter prints what a verb found as -o says, with kubectl's formats. It
+// belongs to one run of one command.
+type outputPrinter struct {
+	flags     *genericclioptions.PrintFlags
+	columns   *get.CustomColumnsPrintFlags
+	own       []string
+	noHeaders bool
+	color     bool
+
+	objects printers.ResourcePrinter
+	// widths are the columns' of the tables printed before: a stream of them
+	// stays straight.
+	widths []int
+	// tables and documents count what was printed.
+	tables, documents int
+}
+
+// newPrinter makes a printer. own are the formats of the verb itself, beside
+// the table and kubectl's: "dot".
+func newPrinter(own ...string) *outputPrinter {
+	p := &outputPrinter{flags: genericclioptions.NewPrintFlags(""), columns: get.NewCustomColumnsPrintFlags(), own: own}
+	p.flags.JSONYamlPrintFlags.ShowManagedFields = true // no document of ours has any to hide
+	p.flags.NamePrintFlags = nil
+	return p
+}
+
+// formats are the values of -o.
+func (p *outputPrinter) formats() []string {
+	formats := slices.Concat([]string{"wide", "json", "yaml", "kyaml", "name"}, p.own)
+	formats = append(formats, p.columns.AllowedFormats()...)
+	return append(formats, p.flags.TemplatePrinterFlags.AllowedFormats()...)
+}
+
+func (p *outputPrinter) addFlags(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVarP(p.flags.OutputFormat, "output", "o", "", "output format, one of: "+strings.Join(p.formats(), ", "))
+	flags.BoolVar(&p.noHeaders, "no-headers", false, "leave the titles of the columns out")
+	p.flags.TemplatePrinterFlags.AddFlags(cmd)
+	p.flags.OutputFlagSpecified = func() bool { return flags.Changed("output") }
+	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(p.formats(), cobra.ShellCompDirectiveNoFileComp))
+}
+
+// complete checks the format, before anything is asked of a cluster, and
+// decides about colours on out.
+func (p *outputPrinter) complete(out io.Writer) error {
+	var err error
+	if p.color, err = useColor("auto", out); err != nil {
+		return err
+	}
+	if slices.Contains(append([]string{"wide", "name"}, p.own...), p.format()) || p.format() == "" && *p.flags.TemplatePrinterFlags.TemplateArgument == "" {
+		return nil
+	}
+	p.columns.NoHeaders = p.noHeaders
+	p.columns.TemplateArgument = *p.flags.TemplatePrinterFlags.TemplateArgument
+	p.objects, err = p.columns.ToPrinter(p.format())
+	if genericclioptions.IsNoCompatiblePrinterError(err) {
+		p.objects, err = p.flags.ToPrinter()
+	}
+	if genericclioptions.IsNoCompatiblePrinterError(err) {
+		return fmt.Errorf("unknown output format %q: use %s", p.format(), strings.Join(p.formats(), ", "))
+	}
+	return err
+}
+
+// format is the value of -o.
+func (p *outputPrinter) format() string { return *p.flags.OutputFormat }
+
+// forPeople reports whether a table or another text to be read is printed, so
+// that remarks on standard error are welcome beside it.
+func (p *outputPrinter) forPeople() bool {
+	return p.objects == nil && p.format() != "name"
+}
+
+// print writes what was found. Called again, for the changes of --watch, it
+// continues the same output: titles are not repeated, YAML documents are
+// separated.
+func (p *outputPrinter) print(out io.Writer, f found) error {
+	switch {
+	case p.objects != nil:
+		return p.printObject(out, f.Document())
+	case p.format() == "name":
+		for _, name := range f.Names() {
+			if _, err := fmt.Fprintln(out, render.Sanitise(name)); err != nil {
+				return err
+			}
+		}
+		return nil
+	case f.Text != nil && (f.Table == nil || slices.Contains(p.own, p.format())):
+		return f.Text(out, p.format())
+	}
+	return p.printTable(out, f.Table(p.format() == "wide"))
+}
+
+func (p *outputPrinter) printTable(out io.Writer, table render.Table) error {
+	if len(table.Rows) == 0 {
+		return nil
+	}
+	for i := range min(len(p.widths), len(table.Columns)) {
+		table.Columns[i].Min = max(table.Columns[i].Min, p.widths[i])
+	}
+	p.widths = table.Widths()
+	p.tables++
+	return table.Write(out, render.TableOptions{NoHeaders: p.noHeaders || p.tables > 1, Color: p.color})
+}
+
+// printObject prints a document for programs. Text of a cluster cannot act on a
+// terminal there either: JSON and YAML spell odd characters out, which changes
+// nothing for those who parse them; templates and columns, which print values
+// bare, get them with U+FFFD in their place.
+func (p *outputPrinter) printObject(out io.Writer, document any) error {
+	format := p.format()
+	spelt := format == "json" || format == "yaml" || format == "kyaml" || strings.HasPrefix(format, "jsonpath-as-json")
+	inert := render.Sanitise
+	if spelt {
+		inert = func(s string) string { return s }
+	}
+	object, err := toObject(document, inert)
+	if err != nil {
+		return err
+	}
+	printed, err := p.encode(object, format, spelt)
+	if err != nil {
+		return err
+	}
+	p.documents++
+	_, err = out.Write(printed)
+	return err
+}
+
+// encode prints an object with kubectl's printer, odd characters spelt out where
+// there are escapes for them.
+func (p *outputPrinter) encode(object runtime.Unstructured, format string, spelt bool) ([]byte, error) {
+	if format == "yaml" || format == "kyaml" {
+		text, err := json.MarshalIndent(object, "", "  ")
+		if err != nil {
+			return nil, err
+		}
+		if bytes.ContainsFunc(text, odd) {
+			// Those printers fail on some of them and leave others bare. JSON has
+			// escapes for all, and is YAML.
+			var separator []byte
+			if format == "kyaml" || p.documents > 0 {
+				separator = []byte(yamlSeparator)
+			}
+			return slices.Concat(separator, spellOut(text, `\U%08x`), []byte("\n")), nil
+		}
+	}
+	var text bytes.Buffer
+	if err := p.objects.PrintObj(object, &text); err != nil {
+		// A template's error ends in the whole object.
+		words, _, _ := strings.Cut(strings.TrimSpace(err.Error()), "\n")
+		return nil, errors.New(strings.TrimSuffix(words, ". Printing more information for debugging the template:"))
+	}
+	printed := text.Bytes()
+	switch {
+	case format == "yaml" && p.documents > 0 && !bytes.HasPrefix(printed, []byte(yamlSeparator)):
+		return slices.Concat([]byte(yamlSeparator), printed), nil
+	case spelt:
+		return spellOut(printed, ""), nil
+	}
+	return printed, nil
+}
+
+// yamlSeparator stands between the documents of a stream.
+const yamlSeparator = "---\n"
+
+// toObject brings a document into the form that kubectl's printers take, with
+// every string of it made inert.
+func toObject(document any, inert func(string) string) (runtime.Unstructured, error) {
+	text, err := json.Marshal(document)
+	if err != nil {
+		return nil, fmt.Errorf("encode %T: %w", document, err)
+	}
+	object := &unstructured.Unstructured{}
+	if err := json.Unmarshal(text, &object.Object); err != nil {
+		return nil, fmt.Errorf("encode %T: %w", document, err)
+	}
+	plainValues(object.Object, inert)
+	if !object.IsList() {
+		return object, nil
+	}
+	return object.ToList()
+}
+
+// plainValues makes strings inert, and int64 of the whole numbers that
+// encoding/json decoded as float64, as every decoder of Kubernetes does:
+// templates print 10000000 and not 1e+07.
+func plainValues(v any, inert func(string) string) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for field, item := range v {
+			v[field] = plainValues(item, inert)
+		}
+	case []any:
+		for i, item := range v {
+			v[i] = plainValues(item, inert)
+		}
+	case float64:
+		if whole := int64(v); float64(whole) == v {
+			return whole
+		}
+	case string:
+		return inert(v)
+	}
+	return v
+}
+
+// odd reports the runes that a terminal might act on or not show.
+func odd(r rune) bool { return r != '\n' && !state.Printable(r) }
+
+// spellOut escapes odd runes of JSON, where they can stand inside double quotes
+// only. large is the escape for those beyond U+FFFF, which YAML has and JSON has
+// not; without it, they are a surrogate pair.
+func spellOut(text []byte, large string) []byte {
+	if !bytes.ContainsFunc(text, odd) {
+		return text
+	}
+	out := make([]byte, 0, len(text)+64)
+	for len(text) > 0 {
+		r, size := utf8.DecodeRune(text)
+		text = text[size:]
+		switch {
+		case !odd(r):
+			out = utf8.AppendRune(out, r)
+		case r <= 0xffff:
+			out = fmt.Appendf(out, `\u%04x`, r)
+		case large != "":
+			out = fmt.Appendf(out, large, r)
+		default:
+			high, low := utf16.EncodeRune(r)
+			out = fmt.Appendf(out, `\u%04x\u%04x`, high, low)
+		}
+	}
+	return out
+}

@@ -1,0 +1,197 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"unicode"
+
+	"github.com/spf13/cobra"
+	"sigs.k8s.io/yaml"
+
+	"github.com/kctl-ctrl/kctl-ctrl/render"
+)
+
+var updateGolden = flag.Bool("update", false, "rewrite the golden files")
+
+// document is what a verb prints, in small.
+type document struct {
+	APIVersion string         `json:"apiVersion"`
+	Kind       string         `json:"kind"`
+	Items      []documentItem `json:"items"`
+}
+
+type documentItem struct {
+	Name   string  `json:"name"`
+	Count  int64   `json:"count"`
+	Ratio  float64 `json:"ratio"`
+	Remark string  `json:"remark"`
+}
+
+const hostileText = "\x1b]0;owned\x07 \u202etxt.\u2066 \U000e0041 \u009b31m"
+
+func documentOf(remark string) found {
+	items := []documentItem{{"a", 10_000_000, 0.5, remark}, {"b", -1, 2, "plain: \"text\"\nof two lines"}}
+	return found{
+		Document: func() any { return document{apiVersion, "ThingList", items} },
+		Names:    func() []string { return []string{"thing/" + items[0].Name + remark, "thing/b"} },
+		Table: func(wide bool) render.Table {
+			t := render.Table{Columns: []render.Column{{Title: "NAME"}, {Title: "REMARK"}}}
+			for _, item := range items {
+				t.Rows = append(t.Rows, []string{item.Name, item.Remark})
+			}
+			if wide {
+				t.Columns = append(t.Columns, render.Column{Title: "MORE"})
+			}
+			return t
+		},
+		Text: func(w io.Writer, format string) error {
+			_, err := io.WriteString(w, "own format "+format+"\n")
+			return err
+		},
+	}
+}
+
+// printed runs a command that has nothing but the printer.
+func printed(t *testing.T, f found, args ...string) (string, error) {
+	t.Helper()
+	p := newPrinter("dot")
+	var out bytes.Buffer
+	cmd := &cobra.Command{Use: "x", SilenceErrors: true, SilenceUsage: true, RunE: func(*cobra.Command, []string) error {
+		if err := p.complete(&out); err != nil {
+			return err
+		}
+		return p.print(&out, f)
+	}}
+	p.addFlags(cmd)
+	cmd.SetArgs(append([]string{}, args...))
+	err := cmd.Execute()
+	return out.String(), err
+}
+
+// formatArgs are every format, with what it needs.
+var formatArgs = map[string][]string{
+	"table":               nil,
+	"no-headers":          {"--no-headers"},
+	"wide":                {"-o", "wide"},
+	"json":                {"-o", "json"},
+	"yaml":                {"-o", "yaml"},
+	"kyaml":               {"-o", "kyaml"},
+	"name":                {"-o", "name"},
+	"own":                 {"-o", "dot"},
+	"jsonpath":            {"-o", `jsonpath={range .items[*]}{.name}{"\t"}{.count} {.ratio} {.remark}{"\n"}{end}`},
+	"jsonpath-as-json":    {"-o", `jsonpath-as-json={.items[*].remark}`},
+	"go-template":         {"-o", `go-template={{range .items}}{{.count}} {{.remark}}{{"\n"}}{{end}}`},
+	"template":            {"--template", `{{.kind}}{{"\n"}}`},
+	"custom-columns":      {"-o", "custom-columns=NAME:.name,N:.count,REMARK:.remark"},
+	"custom-columns-bare": {"-o", "custom-columns=NAME:.name", "--no-headers"},
+}
+
+func TestPrint(t *testing.T) {
+	for name, args := range formatArgs {
+		t.Run(name, func(t *testing.T) {
+			text, err := printed(t, documentOf(hostileText), args...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, r := range text {
+				if r != '\n' && r != '\t' && (unicode.IsControl(r) || unicode.In(r, unicode.Cf)) {
+					t.Errorf("%U reaches the terminal: %q", r, text)
+				}
+			}
+			compareGolden(t, filepath.Join("testdata", "print", name+".txt"), text)
+		})
+	}
+}
+
+func compareGolden(t *testing.T, file, got string) {
+	t.Helper()
+	if *updateGolden {
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("%s: if the change is meant, run go test with -update\ngot:\n%s\nwant:\n%s", file, got, want)
+	}
+}
+
+// What is spelt out on the terminal is the same text to those who parse it.
+func TestPrintedDocumentsKeepTheirText(t *testing.T) {
+	for format, unmarshal := range map[string]func([]byte, any) error{
+		"json":  json.Unmarshal,
+		"yaml":  func(text []byte, into any) error { return yaml.Unmarshal(text, into) },
+		"kyaml": func(text []byte, into any) error { return yaml.Unmarshal(text, into) },
+	} {
+		for _, remark := range []string{hostileText, "plain"} {
+			text, err := printed(t, documentOf(remark), "-o", format)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got document
+			if err := unmarshal([]byte(text), &got); err != nil {
+				t.Errorf("%s: %v\n%s", format, err, text)
+				continue
+			}
+			if got.Kind != "ThingList" || got.Items[0].Remark != remark || got.Items[0].Count != 10_000_000 || got.Items[1].Remark != "plain: \"text\"\nof two lines" {
+				t.Errorf("%s: %+v", format, got)
+			}
+		}
+	}
+}
+
+func TestPrintRefuses(t *testing.T) {
+	for arg, want := range map[string]string{
+		"xml":               `unknown output format "xml": use wide, json, yaml, kyaml, name, dot, custom-columns`,
+		"jsonpath={.items[": "unterminated",
+		"custom-columns=":   "no custom columns given",
+		"go-template={{":    "template",
+	} {
+		text, err := printed(t, documentOf(""), "-o", arg)
+		if err == nil || !strings.Contains(err.Error(), want) || text != "" {
+			t.Errorf("-o %s: printed %q, error %v, want %q", arg, text, err, want)
+		}
+	}
+	// A template that fails has printed nothing of the object.
+	text, err := printed(t, documentOf(""), "-o", "jsonpath={.items[7].name}")
+	if err == nil || strings.Contains(err.Error(), "\n") || text != "" {
+		t.Errorf("printed %q, error %q", text, err)
+	}
+}
+
+// The changes of --watch continue the output: one title, documents apart.
+func TestPrintStream(t *testing.T) {
+	for format, want := range map[string]string{
+		"":     "NAME   REMARK\na      one\nb      plain: \"text\" of two lines\na      two\nb      plain: \"text\" of two lines\n",
+		"yaml": "---\n",
+	} {
+		p := newPrinter()
+		*p.flags.OutputFormat = format
+		p.flags.OutputFlagSpecified = func() bool { return format != "" }
+		var out bytes.Buffer
+		if err := p.complete(&out); err != nil {
+			t.Fatal(err)
+		}
+		for _, remark := range []string{"one", "two"} {
+			if err := p.print(&out, documentOf(remark)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got := out.String()
+		if format == "" && got != want || format == "yaml" && (strings.Count(got, want) != 1 || strings.HasPrefix(got, want)) {
+			t.Errorf("-o %q: %s", format, got)
+		}
+	}
+}

@@ -1,0 +1,121 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
+)
+
+// call runs one command line in this process.
+func call(t *testing.T, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	var out, words bytes.Buffer
+	code = execute(t.Context(), append([]string{"kctl-ctrl"}, args...), genericiooptions.IOStreams{In: strings.NewReader(""), Out: &out, ErrOut: &words})
+	return code, out.String(), words.String()
+}
+
+// exposition serves a metrics text that is made anew for each request.
+func exposition(t *testing.T, text func(request int) (int, string)) string {
+	t.Helper()
+	var requests atomic.Int64
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		code, body := text(int(requests.Add(1)))
+		w.WriteHeader(code)
+		_, _ = w.Write([]byte(body))
+	}))
+	t.Cleanup(s.Close)
+	return s.URL + "/stats/prometheus"
+}
+
+// Names of queues are whatever a process says they are.
+func TestHostileMetrics(t *testing.T) {
+	url := exposition(t, func(int) (int, string) {
+		return http.StatusOK, "workqueue_depth{controller=\"c\x1b]0;title\x07\",name=\"evil\x1b[31m\u202e\u009b2J\\nsecond line\"} 7\n"
+	})
+	for _, format := range []string{"", "wide", "json", "yaml", "kyaml", "name", "jsonpath={.items[*].name}", "custom-columns=N:.name", "go-template={{range .items}}{{.name}}{{end}}"} {
+		args := []string{"get", "queues", "--metrics-url", url, "--interval=0", "--check", "depth=5"}
+		if format != "" {
+			args = append(args, "-o", format)
+		}
+		code, stdout, stderr := call(t, args...)
+		if code != exitChanged || !strings.Contains(stdout, "evil") || !strings.Contains(stderr, "depth is 7, more than 5") {
+			t.Errorf("-o %s: code %d, %q, %q", format, code, stdout, stderr)
+		}
+		if strings.ContainsAny(stdout+stderr, "\x1b\x07\u202e\u009b") {
+			t.Errorf("-o %s: not inert: %q %q", format, stdout, stderr)
+		}
+	}
+}
+
+func TestProbe(t *testing.T) {
+	good := func(n int) (int, string) {
+		return http.StatusOK, fmt.Sprintf("# TYPE workqueue_adds_total counter\nworkqueue_adds_total{name=\"q\"} %d\nworkqueue_depth{name=\"q\"} 3\nworkqueue_longest_running_processor_seconds{name=\"q\"} 400\n", n*10)
+	}
+	for _, test := range []struct {
+		name   string
+		text   func(int) (int, string)
+		check  string
+		code   int
+		stderr string
+	}{
+		{"within", good, "depth=3,oldest=400s", exitOK, ""},
+		{"over", good, "depth=100,oldest=5m", exitChanged, "q: oldest is 6m40s, more than 5m0s"},
+		{"not measured", good, "work=1s", exitError, "none of these queues tells that"},
+		{"no queues at all", func(int) (int, string) { return http.StatusOK, "go_goroutines 7\n" }, "depth=1", exitError, "none of these queues tells that"},
+		{"no metrics", func(int) (int, string) { return http.StatusOK, "<html>\n" }, "depth=1", exitError, "not a metrics text"},
+		{"not found", func(int) (int, string) { return http.StatusNotFound, "nope\x1b[31m" }, "depth=1", exitError, `404 Not Found ("nope\x1b[31m")`},
+		{"unauthorised", func(int) (int, string) { return http.StatusUnauthorized, "" }, "depth=1", exitError, "401 Unauthorized"},
+		{"gone the second time", func(n int) (int, string) {
+			if n > 1 {
+				return http.StatusServiceUnavailable, "over"
+			}
+			return good(n)
+		}, "depth=1", exitError, "503"},
+	} {
+		code, stdout, stderr := call(t, "get", "queues", "--metrics-url", exposition(t, test.text), "--interval=1ms", "--check", test.check)
+		if code != test.code || !strings.Contains(stderr, test.stderr) || test.stderr == "" && stderr != "" {
+			t.Errorf("%s: code %d, %q, %q", test.name, code, stdout, stderr)
+		}
+		if strings.Count(strings.TrimSpace(stderr), "\n") > 0 && test.name != "no queues at all" {
+			t.Errorf("%s: more than a line: %q", test.name, stderr)
+		}
+	}
+}
+
+// The user's Ctrl-C between two readings ends the wait.
+func TestQueuesInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	url := exposition(t, func(int) (int, string) {
+		cancel(errInterrupted)
+		return http.StatusOK, "workqueue_depth{name=\"q\"} 3\n"
+	})
+	var out, words bytes.Buffer
+	code := execute(ctx, []string{"kctl-ctrl", "get", "queues", "--metrics-url", url, "--interval=1h"}, genericiooptions.IOStreams{In: strings.NewReader(""), Out: &out, ErrOut: &words})
+	if code != exitInterrupted || out.Len() > 0 {
+		t.Errorf("code %d, %q, %q", code, out.String(), words.String())
+	}
+}
+
+func TestTypeCalled(t *testing.T) {
+	infos, err := controllers.List()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for called, want := range map[string]string{
+		"deployments": "deployments.apps", "deployments.apps": "deployments.apps", "deployment": "deployments.apps",
+		"deploy": "deployments.apps", "pods": "pods", "node": "nodes", "po": "", "elevators": "", "": "",
+	} {
+		if got, known := typeCalled(infos, called); got != want || known != (want != "") {
+			t.Errorf("%q: %q, want %q", called, got, want)
+		}
+	}
+}

@@ -1,0 +1,216 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard"
+	"github.com/kctl-ctrl/kctl-ctrl/render"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/connect"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/metrics"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+)
+
+// metricsFlags say which process is asked for its metrics.
+type metricsFlags struct {
+	url      string
+	from     string
+	ca       string
+	insecure bool
+}
+
+func (m *metricsFlags) addTo(flags *pflag.FlagSet) {
+	flags.StringVar(&m.url, "metrics-url", "", "read the metrics at this URL; no credentials are sent there")
+	flags.StringVar(&m.from, "metrics-from", "", "read the metrics of pod/NAME[:PORT], kube-controller-manager or kube-scheduler, through the API server")
+	flags.StringVar(&m.ca, "metrics-ca", "", "file with the certificate authority of the metrics endpoint")
+	flags.BoolVar(&m.insecure, "insecure-metrics", false, "trust any certificate of a metrics URL, and send the kubeconfig's token to a process that cannot prove who it is")
+}
+
+func (m *metricsFlags) given() bool { return m.url != "" || m.from != "" }
+
+func (m *metricsFlags) check() error {
+	switch {
+	case m.url != "" && m.from != "":
+		return errors.New("--metrics-url and --metrics-from exclude each other")
+	case !m.given() && (m.ca != "" || m.insecure):
+		return errors.New("--metrics-ca and --insecure-metrics go with --metrics-url or --metrics-from")
+	}
+	return nil
+}
+
+// scrape reads the metrics of the process that was asked for, in each context.
+func (o *queuesOptions) scrape(ctx context.Context) ([]state.QueueStats, state.Process, error) {
+	if o.source.url != "" {
+		client, err := o.source.client(o.source.url, nil, nil)
+		if err != nil {
+			return nil, state.Process{}, err
+		}
+		defer client.Close()
+		queues, err := o.scrapeTwice(ctx, client)
+		return queues, state.Process{Source: o.source.url}, err
+	}
+	contexts, err := contextsOf(o.cluster)
+	if err != nil {
+		return nil, state.Process{}, err
+	}
+	var all []state.QueueStats
+	process := state.Process{Source: o.source.from}
+	var failures []error
+	for _, in := range contexts {
+		queues, pod, err := o.scrapePod(ctx, in)
+		if err != nil {
+			failures = append(failures, err)
+			continue
+		}
+		for i := range queues {
+			queues[i].Context = in.name
+		}
+		all = append(all, queues...)
+		if len(contexts) == 1 {
+			process.Source = pod
+		}
+	}
+	if len(all) > 0 {
+		for _, failure := range failures {
+			fmt.Fprintln(o.ErrOut, "warning:", failure)
+		}
+		failures = nil
+	}
+	return all, process, errors.Join(failures...)
+}
+
+// scrapePod reads the metrics of a pod through the API server.
+func (o *queuesOptions) scrapePod(ctx context.Context, in clusterContext) ([]state.QueueStats, string, error) {
+	namespace, err := namespaceOf(in.flags)
+	if err != nil {
+		return nil, "", err
+	}
+	reading, err := readOnlyConfig(in.flags)
+	if err != nil {
+		return nil, "", err
+	}
+	client, err := kubernetes.NewForConfig(reading)
+	if err != nil {
+		return nil, "", fmt.Errorf("make a client for %s: %w", reading.Host, err)
+	}
+	endpoint, err := metrics.Locate(ctx, client, namespace, o.source.from)
+	if err != nil {
+		return nil, "", explain(err, "find "+o.source.from)
+	}
+	if endpoint.Remark != "" {
+		fmt.Fprintln(o.ErrOut, "warning:", render.Sanitise(endpoint.Remark))
+	}
+	queues, err := o.scrapeEndpoint(ctx, in.flags, endpoint)
+	if err != nil && endpoint.Guessed && wrongScheme(err) {
+		queues, err = o.scrapeEndpoint(ctx, in.flags, endpoint.Other())
+	}
+	return queues, fmt.Sprintf("pod %s/%s, port %d", endpoint.Namespace, endpoint.Pod, endpoint.Port), err
+}
+
+// wrongScheme reports whether an answer is one of TLS to plain text or the other
+// way round (net/http of Go 1.26).
+func wrongScheme(err error) bool {
+	text := err.Error()
+	return strings.Contains(text, "HTTP request to an HTTPS server") || strings.Contains(text, "server gave HTTP response to HTTPS client")
+}
+
+func (o *queuesOptions) scrapeEndpoint(ctx context.Context, flags *genericclioptions.ConfigFlags, e metrics.Endpoint) ([]state.QueueStats, error) {
+	config, err := forwardConfig(flags, e.Namespace, e.Pod)
+	if err != nil {
+		return nil, err
+	}
+	forward, err := connect.Forward(ctx, config, e.Namespace, e.Pod, e.Port)
+	if err != nil {
+		return nil, explain(err, "read the metrics of pod "+e.Namespace+"/"+e.Pod)
+	}
+	defer func() { _ = forward.Close() }()
+	client, err := o.source.client(e.URL(), config, forward)
+	if err != nil {
+		return nil, err
+	}
+	defer client.Close()
+	return o.scrapeTwice(ctx, client)
+}
+
+// forwardConfig makes the config that may open a port-forward to one pod, and
+// otherwise only read.
+func forwardConfig(flags *genericclioptions.ConfigFlags, namespace, pod string) (*rest.Config, error) {
+	loader := flags.ToRawKubeConfigLoader()
+	target, err := connect.TargetOf(loader)
+	if err != nil {
+		return nil, err
+	}
+	g, err := guard.New(guard.Options{
+		Mode: state.ModeReadOnly, BasePath: target.Path(), PortForward: &state.Ref{Namespace: namespace, Name: pod},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return connect.Kubeconfig(loader, g.Wrap, connect.Limits{QPS: readQPS, Burst: readBurst})
+}
+
+// client makes the client for one metrics text; its guard lets nothing else
+// through. Without a forward it goes over the network and has no credentials.
+func (m *metricsFlags) client(text string, config *rest.Config, forward *connect.Forwarder) (*connect.MetricsClient, error) {
+	u, err := url.Parse(text)
+	if err != nil {
+		return nil, fmt.Errorf("metrics URL %q: %w", text, err)
+	}
+	if u.Path == "" {
+		u.Path = "/metrics"
+	}
+	g, err := guard.New(guard.Options{Mode: state.ModeReadOnly, BasePath: u.Path})
+	if err != nil {
+		return nil, err
+	}
+	options := connect.MetricsOptions{URL: text, Wrap: g.Wrap, Credentials: config, CAFile: m.ca, Insecure: m.insecure}
+	if forward != nil {
+		options.Dial = forward.Dial
+	}
+	return connect.Metrics(options)
+}
+
+// scrapeTwice reads a process's metrics, and once more for the rates.
+func (o *queuesOptions) scrapeTwice(ctx context.Context, client *connect.MetricsClient) ([]state.QueueStats, error) {
+	progress := newProgress(o.ErrOut)
+	defer progress.done()
+	progress.line("reading metrics")
+	before, err := o.scrapeOnce(ctx, client)
+	if err != nil {
+		return nil, err
+	}
+	if o.interval == 0 {
+		return before.Queues(nil), nil
+	}
+	progress.line("reading metrics again in " + o.interval.String())
+	timer := time.NewTimer(o.interval)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	after, err := o.scrapeOnce(ctx, client)
+	if err != nil {
+		return nil, err
+	}
+	return after.Queues(before), nil
+}
+
+func (o *queuesOptions) scrapeOnce(ctx context.Context, client *connect.MetricsClient) (*metrics.Scrape, error) {
+	text, err := client.Get(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return metrics.Read(bytes.NewReader(text), o.now())
+}

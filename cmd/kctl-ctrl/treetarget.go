@@ -1,0 +1,259 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/resource"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/restmapper"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/kctl-ctrl/kctl-ctrl/watch/owners"
+)
+
+// ownerFlags choose objects and say how their owners are read: what `tree` and
+// `cascade` share.
+type ownerFlags struct {
+	cluster *genericclioptions.ConfigFlags
+
+	args          []string
+	files         resource.FilenameOptions
+	selector      string
+	all           bool
+	allNamespaces bool
+
+	groups      []string
+	concurrency int
+	maxRequests int
+	pageSize    int64
+	cached      bool
+}
+
+func (o *ownerFlags) addTo(flags *pflag.FlagSet) {
+	flags.StringSliceVarP(&o.files.Filenames, "filename", "f", nil, "the objects in these files or directories, or - for standard input")
+	flags.StringVarP(&o.files.Kustomize, "kustomize", "k", "", "the objects of this kustomization")
+	flags.BoolVarP(&o.files.Recursive, "recursive", "R", false, "descend into the directories given with -f")
+	flags.StringVarP(&o.selector, "selector", "l", "", "the objects of TYPE with these labels")
+	flags.BoolVar(&o.all, "all", false, "all objects of TYPE in the namespace")
+	flags.BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "look in all namespaces, also where a dependent cannot validly be")
+	flags.IntVar(&o.concurrency, "concurrency", 12, "requests in flight at a time")
+	flags.IntVar(&o.maxRequests, "max-requests", 5000, "stop reading after this many requests and say what is missing; 0 is no limit")
+	flags.Int64Var(&o.pageSize, "chunk-size", 500, "objects in one answer of the server")
+	flags.BoolVar(&o.cached, "cached", false, "take lists from the server's watch cache, whatever their age: the cheapest for the server")
+	o.cluster.AddFlags(flags)
+}
+
+// check refuses what cannot be meant, before anything is asked.
+func (o *ownerFlags) check() error {
+	files := len(o.files.Filenames) > 0 || o.files.Kustomize != ""
+	for _, name := range append(o.files.Filenames, o.files.Kustomize) {
+		if strings.Contains(name, "://") {
+			// cli-runtime would fetch it with a client of its own.
+			return fmt.Errorf("%s: files only: download it first, or pipe it to -f -", name)
+		}
+	}
+	switch {
+	case files && len(o.args) > 0:
+		return errors.New("name objects or give files with -f or -k, not both")
+	case files && (o.all || o.selector != ""):
+		return errors.New("-l and --all go with a TYPE, not with files")
+	case files:
+		return nil
+	case len(o.args) == 0:
+		return errors.New("name an object as TYPE/NAME; or a TYPE with -l SELECTOR or --all; or files with -f")
+	case o.all && o.selector != "":
+		return errors.New("--all and -l exclude each other")
+	case (o.all || o.selector != "") && (len(o.args) > 1 || strings.Contains(o.args[0], "/")):
+		return errors.New("with -l or --all, give types only: TYPE[,TYPE]")
+	case !o.all && o.selector == "" && len(o.args) == 1 && !strings.Contains(o.args[0], "/"):
+		return fmt.Errorf("which %s? name it, as %s/NAME, or add -l SELECTOR or --all", o.args[0], o.args[0])
+	}
+	return nil
+}
+
+// ownersOf is a cluster whose owners are read.
+type ownersOf struct {
+	clusterContext
+	*owners.Reader
+	config    *rest.Config
+	namespace string
+}
+
+// open makes the reader for one context. It asks the cluster nothing.
+func (o *ownerFlags) open(in clusterContext, progress func(string)) (*ownersOf, error) {
+	config, err := readOnlyConfig(in.flags)
+	if err != nil {
+		return nil, err
+	}
+	c := &ownersOf{clusterContext: in, config: config}
+	if c.namespace, err = namespaceOf(in.flags); err != nil {
+		return nil, err
+	}
+	groups := o.groups
+	if len(groups) == 0 {
+		groups = nil
+	}
+	c.Reader, err = owners.NewReader(config, owners.Options{
+		Concurrency: o.concurrency, MaxRequests: o.maxRequests, PageSize: o.pageSize, Cached: o.cached, Groups: groups, Progress: progress,
+	})
+	return c, err
+}
+
+// targets reads the metadata of the objects chosen, each once.
+func (o *ownerFlags) targets(ctx context.Context, c *ownersOf) ([]*owners.Object, error) {
+	kinds, err := c.Kinds(ctx)
+	if err != nil {
+		return nil, explain(err, "ask the server what it serves"+c.suffix())
+	}
+	if o.all || o.selector != "" {
+		return o.selected(ctx, c, kinds)
+	}
+	infos, err := resource.NewBuilder(c).Unstructured().RequireObject(false).
+		NamespaceParam(c.namespace).DefaultNamespace().
+		FilenameParam(false, &o.files).
+		ResourceTypeOrNameArgs(true, o.args...).
+		Flatten().Do().Infos()
+	if err != nil {
+		return nil, explain(err, "find "+strings.Join(append(o.args, o.files.Filenames...), " ")+c.suffix())
+	}
+	var found []*owners.Object
+	seen := map[string]bool{}
+	for _, info := range infos {
+		t, served := kinds.Resource(info.Mapping.Resource.Group, info.Mapping.Resource.Resource)
+		if !served {
+			return nil, fmt.Errorf("%s: the server has no objects of this type", info.Mapping.Resource.GroupResource())
+		}
+		namespace := info.Namespace
+		if !t.Namespaced {
+			namespace = ""
+		}
+		object, err := c.Get(ctx, t, namespace, info.Name)
+		if err != nil {
+			where := ""
+			if t.Namespaced {
+				where = " " + scopeOf(namespace)
+			}
+			return nil, explain(err, "get "+t.String()+" "+info.Name+where+c.suffix())
+		}
+		if !seen[object.UID] {
+			seen[object.UID] = true
+			found = append(found, object)
+		}
+	}
+	return found, nil
+}
+
+func (o *ownerFlags) selected(ctx context.Context, c *ownersOf, kinds *owners.Kinds) ([]*owners.Object, error) {
+	mapper, err := c.ToRESTMapper()
+	if err != nil {
+		return nil, err
+	}
+	var found []*owners.Object
+	for name := range strings.SplitSeq(o.args[0], ",") {
+		gvr, err := resourceNamed(mapper, name)
+		if err != nil {
+			return nil, explain(err, "find type "+name+c.suffix())
+		}
+		t, served := kinds.Resource(gvr.Group, gvr.Resource)
+		if !served {
+			return nil, fmt.Errorf("%s: the server has no objects of this type", name)
+		}
+		namespace, where := c.namespace, ""
+		if o.allNamespaces || !t.Namespaced {
+			namespace = ""
+		}
+		if t.Namespaced {
+			where = " " + scopeOf(namespace)
+		}
+		objects, err := c.Select(ctx, t, namespace, o.selector)
+		if err != nil {
+			return nil, explain(err, "list "+t.String()+where+c.suffix())
+		}
+		found = append(found, objects...)
+	}
+	return found, nil
+}
+
+// resourceNamed finds the resource for a type as kubectl takes it: plural,
+// singular, short, or with version and group.
+func resourceNamed(mapper meta.RESTMapper, name string) (schema.GroupVersionResource, error) {
+	full, partial := schema.ParseResourceArg(name)
+	if full != nil {
+		if gvr, err := mapper.ResourceFor(*full); err == nil {
+			return gvr, nil
+		}
+	}
+	return mapper.ResourceFor(partial.WithVersion(""))
+}
+
+// scope is where to look for what the objects own.
+func (o *ownerFlags) scope(c *ownersOf, roots []*owners.Object) owners.Scope {
+	s := owners.ScopeOf(roots...)
+	if o.allNamespaces {
+		s.Everywhere = true
+	}
+	if s.Everywhere && len(s.Namespaces) == 0 {
+		s.Namespaces = []string{c.namespace}
+	}
+	return s
+}
+
+// An ownersOf is cli-runtime's RESTClientGetter, so that types and names are
+// understood as kubectl understands them, over the one guarded config.
+
+func (c *ownersOf) ToRESTConfig() (*rest.Config, error) { return rest.CopyConfig(c.config), nil }
+
+func (c *ownersOf) ToDiscoveryClient() (discovery.CachedDiscoveryInterface, error) {
+	return c.Discovery(), nil
+}
+
+func (c *ownersOf) ToRESTMapper() (meta.RESTMapper, error) {
+	groups, err := restmapper.GetAPIGroupResources(c.Discovery())
+	if err != nil {
+		return nil, err
+	}
+	return restmapper.NewShortcutExpander(restmapper.NewDiscoveryRESTMapper(groups), c.Discovery(), nil), nil
+}
+
+func (c *ownersOf) ToRawKubeConfigLoader() clientcmd.ClientConfig {
+	return c.flags.ToRawKubeConfigLoader()
+}
+
+// contextName is the kubeconfig's name of the cluster, for documents.
+func (c *ownersOf) contextName() string {
+	if c.name != "" {
+		return c.name
+	}
+	if given := valueOf(c.flags.Context); given != "" {
+		return given
+	}
+	raw, err := c.flags.ToRawKubeConfigLoader().RawConfig()
+	if err != nil {
+		return ""
+	}
+	return raw.CurrentContext
+}
+
+// completeOwned completes TYPE/NAME for the types that own most.
+func completeOwned() func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return completeTypeName(map[string]schema.GroupVersionResource{
+		"deployment":  {Group: "apps", Version: "v1", Resource: "deployments"},
+		"replicaset":  {Group: "apps", Version: "v1", Resource: "replicasets"},
+		"statefulset": {Group: "apps", Version: "v1", Resource: "statefulsets"},
+		"daemonset":   {Group: "apps", Version: "v1", Resource: "daemonsets"},
+		"job":         {Group: "batch", Version: "v1", Resource: "jobs"},
+		"cronjob":     {Group: "batch", Version: "v1", Resource: "cronjobs"},
+		"service":     {Version: "v1", Resource: "services"},
+		"pod":         {Version: "v1", Resource: "pods"},
+		"node":        {Version: "v1", Resource: "nodes"},
+	})
+}
