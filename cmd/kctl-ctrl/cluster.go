@@ -197,7 +197,7 @@ func (s *session) connectSandbox(mode state.Mode) error {
 		s.config = s.world
 		return nil
 	}
-	if wrap, err = s.guarded(guard.Options{Mode: mode}); err != nil {
+	if wrap, err = s.guarded(guard.Options{Mode: mode, Server: endpoint.URL}); err != nil {
 		return err
 	}
 	s.config, err = connect.Server(connect.Endpoint(endpoint), wrap, limits)

@@ -7,7 +7,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/discovery"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard"
@@ -19,7 +18,11 @@ import (
 // startOnCluster runs the loops against the current context.
 func (o *runOptions) startOnCluster(ctx context.Context, s *session, mode state.Mode, progress func(string)) error {
 	loader := o.kubeconfig.ToRawKubeConfigLoader()
-	wrap, err := o.guardFor(ctx, s, loader, mode)
+	target, err := connect.TargetOf(loader)
+	if err != nil {
+		return err
+	}
+	wrap, err := guardFor(ctx, s, target, mode)
 	if err != nil {
 		return err
 	}
@@ -31,7 +34,7 @@ func (o *runOptions) startOnCluster(ctx context.Context, s *session, mode state.
 		return err
 	}
 	limits := connect.Limits{QPS: component.Generic.ClientConnection.QPS, Burst: int(component.Generic.ClientConnection.Burst)}
-	if s.config, err = connect.Kubeconfig(loader, wrap, limits); err != nil {
+	if s.config, err = target.Config(wrap, limits); err != nil {
 		return err
 	}
 	raw, err := loader.RawConfig()
@@ -58,16 +61,13 @@ func (o *runOptions) startOnCluster(ctx context.Context, s *session, mode state.
 	})
 }
 
-// guardFor makes the guard for a run on the current context. Writing for real is
-// possible only where that context leads to a sandbox of this user, which its
+// guardFor makes the guard for a run on a target. Writing for real is
+// possible only where that leads to a sandbox of this user, which its
 // certificate authority proves.
-func (o *runOptions) guardFor(ctx context.Context, s *session, loader clientcmd.ClientConfig, mode state.Mode) (connect.Wrap, error) {
-	target, err := connect.TargetOf(loader)
-	if err != nil {
-		return nil, err
-	}
+func guardFor(ctx context.Context, s *session, target connect.Target, mode state.Mode) (connect.Wrap, error) {
 	s.mode = mode
-	options := guard.Options{Mode: mode, BasePath: target.Path()}
+	options := guard.Options{Mode: mode, Server: target.Server(), BasePath: target.Path()}
+	var err error
 	switch mode {
 	case state.ModeActive:
 		options.Grant, err = guard.GrantSandbox(target.URL, target.CA, sandbox.Recognise)
@@ -75,7 +75,7 @@ func (o *runOptions) guardFor(ctx context.Context, s *session, loader clientcmd.
 			return nil, fmt.Errorf("%w\n--active writes for real and is allowed on a sandbox only: leave it out for a dry run, or use --sandbox", err)
 		}
 	case state.ModeDryRunServer:
-		options.TrustsDryRun, err = localGroups(ctx, loader, options.BasePath)
+		options.TrustsDryRun, err = localGroups(ctx, target)
 		if err != nil {
 			return nil, err
 		}
@@ -86,12 +86,12 @@ func (o *runOptions) guardFor(ctx context.Context, s *session, loader clientcmd.
 // localGroups asks which API groups kube-apiserver serves itself, its
 // CustomResourceDefinitions included: those honour dryRun. An aggregated API
 // server may not. Where the user may not ask, only the built-in groups count.
-func localGroups(ctx context.Context, loader clientcmd.ClientConfig, basePath string) (func(string) bool, error) {
-	readOnly, err := guard.New(guard.Options{Mode: state.ModeReadOnly, BasePath: basePath})
+func localGroups(ctx context.Context, target connect.Target) (func(string) bool, error) {
+	readOnly, err := guard.New(guard.Options{Mode: state.ModeReadOnly, Server: target.Server(), BasePath: target.Path()})
 	if err != nil {
 		return nil, err
 	}
-	config, err := connect.Kubeconfig(loader, readOnly.Wrap, connect.Limits{})
+	config, err := target.Config(readOnly.Wrap, connect.Limits{})
 	if err != nil {
 		return nil, err
 	}

@@ -145,18 +145,17 @@ func (o *queuesOptions) scrapeEndpoint(ctx context.Context, flags *genericcliopt
 // forwardConfig makes the config that may open a port-forward to one pod, and
 // otherwise only read.
 func forwardConfig(flags *genericclioptions.ConfigFlags, namespace, pod string) (*rest.Config, error) {
-	loader := flags.ToRawKubeConfigLoader()
-	target, err := connect.TargetOf(loader)
+	target, err := connect.TargetOf(flags.ToRawKubeConfigLoader())
 	if err != nil {
 		return nil, err
 	}
 	g, err := guard.New(guard.Options{
-		Mode: state.ModeReadOnly, BasePath: target.Path(), PortForward: &state.Ref{Namespace: namespace, Name: pod},
+		Mode: state.ModeReadOnly, Server: target.Server(), BasePath: target.Path(), PortForward: &state.Ref{Namespace: namespace, Name: pod},
 	})
 	if err != nil {
 		return nil, err
 	}
-	return connect.Kubeconfig(loader, g.Wrap, connect.Limits{QPS: readQPS, Burst: readBurst})
+	return target.Config(g.Wrap, connect.Limits{QPS: readQPS, Burst: readBurst})
 }
 
 // client makes the client for one metrics text; its guard lets nothing else

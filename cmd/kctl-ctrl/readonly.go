@@ -19,14 +19,13 @@ const (
 // readOnlyConfig makes the config of a verb that only asks: every write through
 // it is refused in this process.
 func readOnlyConfig(flags *genericclioptions.ConfigFlags) (*rest.Config, error) {
-	loader := flags.ToRawKubeConfigLoader()
-	target, err := connect.TargetOf(loader)
+	target, err := connect.TargetOf(flags.ToRawKubeConfigLoader())
 	if err != nil {
 		return nil, err
 	}
-	g, err := guard.New(guard.Options{Mode: state.ModeReadOnly, BasePath: target.Path()})
+	g, err := guard.New(guard.Options{Mode: state.ModeReadOnly, Server: target.Server(), BasePath: target.Path()})
 	if err != nil {
 		return nil, err
 	}
-	return connect.Kubeconfig(loader, g.Wrap, connect.Limits{QPS: readQPS, Burst: readBurst})
+	return target.Config(g.Wrap, connect.Limits{QPS: readQPS, Burst: readBurst})
 }

@@ -311,7 +311,7 @@ func (o *revisionsOptions) follow(ctx context.Context, reader *revisions.Reader,
 	options := revisions.FollowOptions{
 		After: time.After,
 		Lost: func(err error) {
-			fmt.Fprintln(o.ErrOut, "lost, trying again:", explain(err, "watch "+o.typeWord+"/"+o.name))
+			fmt.Fprintln(o.ErrOut, "lost, trying again:", explainRead(err))
 		},
 	}
 	err := reader.Follow(ctx, h, options, func(h *revisions.History) error {

@@ -2,8 +2,9 @@
 // every client of the program and decides, for each request, whether it may
 // leave the process.
 //
-//	g, err := guard.New(guard.Options{Mode: state.ModeDryRunClient, Recorder: hub})
-//	config, err := connect.Kubeconfig(loader, g.Wrap, limits)
+//	target, err := connect.TargetOf(loader)
+//	g, err := guard.New(guard.Options{Mode: state.ModeDryRunClient, Server: target.Server(), Recorder: hub})
+//	config, err := target.Config(g.Wrap, limits)
 //
 // # What passes
 //

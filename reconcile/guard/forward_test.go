@@ -81,6 +81,18 @@ func TestPortForwardOnlyWhereItIsAllowed(t *testing.T) {
 			t.Errorf("%s with %v: a guard was made", o.Mode, o.PortForward)
 		}
 	}
+	allowed, err := guard.New(guard.Options{Mode: state.ModeReadOnly, PortForward: pod})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for subresource, want := range map[string]guard.Action{
+		"portforward": guard.ActionForward, "exec": guard.ActionRefuse, "attach": guard.ActionRefuse, "proxy": guard.ActionRefuse,
+	} {
+		r := guard.Classify("POST", &url.URL{Path: "/api/v1/namespaces/shop/pods/web/" + subresource}, http.Header{})
+		if got := allowed.Decide(r); got.Action != want {
+			t.Errorf("%s: %+v, want %s", subresource, got, want)
+		}
+	}
 	plain, err := guard.New(guard.Options{Mode: state.ModeReadOnly})
 	if err != nil {
 		t.Fatal(err)

@@ -63,8 +63,8 @@ type Options struct {
 
 	// PortForward is the one pod, by Namespace and Name, to which
 	// pods/portforward may open a connection; nil is none. It goes with
-	// ModeReadOnly only. New copies it. The guard does not see what is said over the
-	// connection: who sets this answers for it.
+	// ModeReadOnly only. New copies it. The guard does not see what is said over
+	// the connection: who sets this answers for it.
 	PortForward *state.Ref
 
 	// Now is the clock; time.Now by default.

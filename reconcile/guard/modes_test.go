@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
@@ -104,7 +105,8 @@ func dryRunOf(t interface {
 	}
 	if a.Method == "DELETE" {
 		options := &metav1.DeleteOptions{}
-		gvk := metav1.SchemeGroupVersion.WithKind("DeleteOptions")
+		// A body may leave its kind out; client-go's scheme has it in "v1".
+		gvk := schema.GroupVersionKind{Version: "v1", Kind: "DeleteOptions"}
 		if _, _, err := info.Serializer.Decode(a.Body, &gvk, options); err != nil {
 			t.Fatalf("decode %q: %v", a.Body, err)
 		}

@@ -9,7 +9,6 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
@@ -37,8 +36,12 @@ type FollowOptions struct {
 	Lost func(error)
 }
 
-// retryAfter is the pause before the leases are listed again.
-const retryAfter = 2 * time.Second
+const (
+	// briefly is the pause before the leases are listed again after a watch.
+	briefly = 200 * time.Millisecond
+	// retryAfter is the pause after a list that failed.
+	retryAfter = 2 * time.Second
+)
 
 // Follow calls changed for each change of the leases since a List, until ctx
 // ends, which is no error, or the server refuses. Leases also change without
@@ -53,10 +56,18 @@ func (r *Reader) Follow(ctx context.Context, q Query, listed []state.LeaseStatus
 			return nil
 		case errors.As(err, &stop):
 			return stop.err
-		case err != nil && !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err):
-			options.Lost(err)
 		}
-		for {
+		told := false
+		if err != nil && !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) {
+			options.Lost(err)
+			told = true
+		}
+		for pause := briefly; ; pause = retryAfter {
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-options.After(pause):
+			}
 			listed, resourceVersion, err = r.List(ctx, q)
 			if err == nil {
 				break
@@ -64,10 +75,9 @@ func (r *Reader) Follow(ctx context.Context, q Query, listed []state.LeaseStatus
 			if refused(err) {
 				return err
 			}
-			select {
-			case <-ctx.Done():
-				return nil
-			case <-options.After(retryAfter):
+			if !told && ctx.Err() == nil {
+				options.Lost(err)
+				told = true
 			}
 		}
 		for _, change := range t.replace(listed, options.Now()) {

@@ -40,13 +40,14 @@ func (r *Reader) Follow(ctx context.Context, h *History, options FollowOptions, 
 		if ctx.Err() != nil {
 			return nil
 		}
-		pause := settleTime
+		pause, told := settleTime, false
 		if err != nil {
 			if refused(err) {
 				return err
 			}
 			if !expired(err) {
 				options.Lost(err)
+				told = true
 			}
 		}
 		for {
@@ -64,6 +65,10 @@ func (r *Reader) Follow(ctx context.Context, h *History, options FollowOptions, 
 			case refused(err) || apierrors.IsNotFound(err):
 				return err
 			default:
+				if !told {
+					options.Lost(err)
+					told = true
+				}
 				pause = retryAfter
 				continue
 			}
