@@ -93,7 +93,7 @@ func (s Summary) Write(w io.Writer, opts SummaryOptions) error {
 	var out strings.Builder
 	switch {
 	case len(s.Controllers) > 0:
-		out.WriteString(s.table().Text(TableOptions{Width: opts.Width, Color: opts.Color}))
+		out.WriteString(s.table(opts.Width).Text(TableOptions{Width: opts.Width, Color: opts.Color}))
 		if s.Idle > 0 {
 			fmt.Fprintf(&out, "%s had nothing to do.\n", counted(s.Idle, "other controller", "other controllers"))
 		}
@@ -121,9 +121,15 @@ func (s Summary) Write(w io.Writer, opts SummaryOptions) error {
 	return err
 }
 
-func (s Summary) table() Table {
+// table leaves out of the names what all of them share, and cuts them where the
+// lines are short, so that the figures have room.
+func (s Summary) table(width int) Table {
+	longest := 0
+	if width > 0 && width < 120 {
+		longest = 30
+	}
 	t := Table{Columns: []Column{
-		{Title: "CONTROLLER"},
+		{Title: "CONTROLLER", Max: longest},
 		{Title: "SYNCS", Right: true},
 		{Title: "ERRORS", Right: true},
 		{Title: "RETRIES", Right: true},
@@ -138,7 +144,7 @@ func (s Summary) table() Table {
 			p50, p99 = roughly(c.P50), roughly(c.P99)
 		}
 		t.Rows = append(t.Rows, []string{
-			c.Controller, number(c.Syncs), number(c.Errors), number(c.Retries), writes(c.Writes), p50, p99, lastError(c),
+			ShortName(c.Controller), number(c.Syncs), number(c.Errors), number(c.Retries), writes(c.Writes), p50, p99, lastError(c),
 		})
 	}
 	return t

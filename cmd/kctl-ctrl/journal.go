@@ -112,5 +112,5 @@ func (p *printer) summary(s *session) error {
 	if _, err := io.WriteString(out, "\n"); err != nil {
 		return fmt.Errorf("print the summary: %w", err)
 	}
-	return render.Summarise(s.hub.Snapshot()).Write(out, render.SummaryOptions{Color: color})
+	return render.Summarise(s.hub.Snapshot()).Write(out, render.SummaryOptions{Color: color, Width: widthOf(out)})
 }
