@@ -1,0 +1,65 @@
+package tui
+
+import (
+	"slices"
+
+	tea "github.com/charmbracelet/bubbletea"
+)
+
+// action is one thing that a key does. The dispatcher, the footer and the help
+// are made of the same actions.
+type action struct {
+	// keys as Bubble Tea names them; the first is shown.
+	keys []string
+	// label is a word for the footer, empty for what is only in the help.
+	label string
+	// help is a sentence.
+	help string
+	// off says why it cannot be done now; empty where it can.
+	off string
+	do  func() tea.Cmd
+}
+
+// keyName is how a key is shown.
+func keyName(key string) string {
+	switch key {
+	case "enter":
+		return "⏎"
+	case "left":
+		return "←"
+	case "right":
+		return "→"
+	case " ":
+		return "space"
+	}
+	return key
+}
+
+// find gives the action of a key.
+func find(actions []action, key string) (action, bool) {
+	for _, a := range actions {
+		if slices.Contains(a.keys, key) {
+			return a, true
+		}
+	}
+	return action{}, false
+}
+
+// footer draws the keys in force as far as they fit: those of the page first.
+func footer(t *Theme, actions []action, w int) string {
+	l := line{{" ", styleText}}
+	used := 1
+	for _, a := range actions {
+		if a.label == "" || a.off != "" {
+			continue
+		}
+		key := keyName(a.keys[0])
+		width := len([]rune(key)) + 1 + len(a.label) + 2
+		if used+width > w {
+			continue
+		}
+		used += width
+		l = append(l, span{key, styleBarKey}, span{" " + a.label + "  ", styleBar})
+	}
+	return l.draw(t, w, false, styleText)
+}

@@ -1,0 +1,136 @@
+package tui
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+)
+
+// verb is a word of the command line beside the names of pages and types.
+type verb struct {
+	words []string
+	args  string
+	help  string
+	off   string
+	do    func(rest string) tea.Cmd
+}
+
+func (m *model) verbs() []verb {
+	e := m.env
+	noPlayer := ""
+	if e.Player == nil {
+		noPlayer = "only a recording can be moved in"
+	}
+	return []verb{
+		{words: []string{"quit", "q"}, help: "Quit.", do: func(string) tea.Cmd { return m.askQuit() }},
+		{words: []string{"help"}, help: "Show all keys.", do: func(string) tea.Cmd { return m.help() }},
+		{words: []string{"record"}, help: "Start to save a recording, or end it.", off: e.without(e.Recorder != nil), do: func(string) tea.Cmd { return m.record() }},
+		{words: []string{"seek"}, args: "TIME", help: "Go to a time of the recording: 15:04:05, or +90s from its start.", off: noPlayer, do: m.seek},
+		{words: []string{"speed"}, args: "N", help: "Play N times as fast.", off: noPlayer, do: m.setSpeed},
+		{words: []string{"tree"}, args: "TYPE/[NAMESPACE/]NAME", help: "Show the tree of an object.", do: m.treeOf},
+	}
+}
+
+// command opens the command line.
+func (m *model) command() tea.Cmd {
+	m.open(promptMsg{label: ":", complete: m.completeCommand, done: m.run}, nil)
+	return nil
+}
+
+func (m *model) completeCommand(typed string) []string {
+	var out []string
+	for _, row := range m.table {
+		out = append(out, strings.ToLower(row.name))
+	}
+	for _, v := range m.verbs() {
+		if v.off == "" {
+			out = append(out, v.words[0])
+		}
+	}
+	for name := range m.env.snap.Informers.All() {
+		out = append(out, name)
+	}
+	out = slices.DeleteFunc(out, func(s string) bool { return !strings.HasPrefix(s, typed) })
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// run carries out a command: a page, a verb, or the type of a cache.
+func (m *model) run(typed string) tea.Cmd {
+	first, rest, _ := strings.Cut(strings.TrimSpace(typed), " ")
+	rest = strings.TrimSpace(rest)
+	if first == "" {
+		return nil
+	}
+	for _, v := range m.verbs() {
+		if slices.Contains(v.words, first) && (rest != "" || v.args == "") {
+			if v.off != "" {
+				return complain(first + ": not now: " + v.off)
+			}
+			return v.do(rest)
+		}
+	}
+	lower := strings.ToLower(first)
+	for _, row := range m.table {
+		if lower == strings.ToLower(row.name) || lower == itoa(int(row.id)) || slices.Contains(row.words, lower) {
+			return m.show(row.id, true)
+		}
+	}
+	if _, ok := m.env.snap.Informers.Get(lower); ok || m.env.Caches != nil {
+		return m.jump(pageInformers, subject{kind: onInformer, informer: lower})
+	}
+	return complain(fmt.Sprintf("%q is no page, command or type here; ? lists the commands", first))
+}
+
+func (m *model) setSpeed(rest string) tea.Cmd {
+	n, err := strconv.ParseFloat(strings.TrimSuffix(rest, "x"), 64)
+	if err != nil || n < minSpeed || n > maxSpeed {
+		return complain(fmt.Sprintf("speed %q: a number from %g to %g", rest, minSpeed, float64(maxSpeed)))
+	}
+	m.env.Player.SetSpeed(n)
+	return nil
+}
+
+func (m *model) seek(rest string) tea.Cmd {
+	from, to := m.env.Player.Range()
+	if d, err := time.ParseDuration(strings.TrimPrefix(rest, "+")); err == nil {
+		m.env.Player.Seek(from.Add(d))
+		return nil
+	}
+	for _, layout := range []string{"15:04:05.999", "15:04"} {
+		at, err := time.ParseInLocation(layout, rest, m.env.location())
+		if err != nil {
+			continue
+		}
+		day := from.In(m.env.location())
+		at = time.Date(day.Year(), day.Month(), day.Day(), at.Hour(), at.Minute(), at.Second(), at.Nanosecond(), m.env.location())
+		if at.Before(from) && !at.AddDate(0, 0, 1).After(to) {
+			at = at.AddDate(0, 0, 1) // over midnight
+		}
+		m.env.Player.Seek(at)
+		return nil
+	}
+	return complain(fmt.Sprintf("seek %q: a time such as 15:04:05, or +90s", rest))
+}
+
+// treeOf reads TYPE/NAME or TYPE/NAMESPACE/NAME.
+func (m *model) treeOf(rest string) tea.Cmd {
+	parts := strings.Split(rest, "/")
+	resource, group, _ := strings.Cut(parts[0], ".")
+	ref := state.Ref{Group: group, Resource: resource, Name: parts[len(parts)-1]}
+	switch len(parts) {
+	case 2:
+		ref.Namespace = m.env.snap.Session.Namespace
+	case 3:
+		ref.Namespace = parts[1]
+	default:
+		return complain("tree takes TYPE/NAME or TYPE/NAMESPACE/NAME")
+	}
+	return m.jump(pageTree, subject{kind: onObject, object: ref, name: ref.Name})
+}

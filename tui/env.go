@@ -1,0 +1,119 @@
+package tui
+
+import (
+	"context"
+	"time"
+
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+)
+
+// Options are what a screen is made of. Journal and Theme are needed; each other
+// part that is nil switches off the keys that need it.
+type Options struct {
+	Journal Journal
+	Theme   *Theme
+
+	Loops      Loops
+	Caches     Caches
+	Owners     Owners
+	Revisions  Revisions
+	Leases     Leases
+	Connection Connection
+	Recorder   Recorder
+	Player     Player
+
+	// Missing says why a part is nil: "this is a recording". It ends no sentence.
+	Missing string
+	// Observing: no loop of this process runs until the user starts one.
+	Observing bool
+	// Now is time.Now, or the position of a player.
+	Now func() time.Time
+	// Requests counts the requests sent to the API server; nil where unknown.
+	Requests func() uint64
+	// Copy puts text on the clipboard and says how.
+	Copy func(text string) (how string, err error)
+	// Location is that of the times shown; UTC where it is nil.
+	Location *time.Location
+	// Start is the page shown first; 1 where it is zero.
+	Start int
+}
+
+// env is what pages read. It belongs to the program's goroutine.
+type env struct {
+	*Options
+	// ctx ends with the program: commands give up with it.
+	ctx context.Context
+	// snap is the snapshot shown, never nil; latest is the newest, which differs
+	// while the screen is paused.
+	snap, latest *state.Snapshot
+	now          time.Time
+	trends       trends
+	paused       bool
+}
+
+// without says why an action cannot be done, for a part that is there or not.
+func (e *env) without(have bool) string {
+	switch {
+	case have:
+		return ""
+	case e.Missing != "":
+		return e.Missing
+	}
+	return "this session has no such part"
+}
+
+// ago is how long before now, for a column: "3s", "5m"; empty for the zero time.
+func (e *env) ago(at time.Time) string {
+	if at.IsZero() {
+		return ""
+	}
+	return age(e.now.Sub(at))
+}
+
+// in is how long from now on; what is over is "now".
+func (e *env) in(at time.Time) string {
+	if at.IsZero() {
+		return ""
+	}
+	d := at.Sub(e.now)
+	if d <= 0 {
+		return "now"
+	}
+	if d < 10*time.Second {
+		return state.Short(d.Round(100 * time.Millisecond))
+	}
+	return age(d)
+}
+
+// clock is a time of the day, to the millisecond.
+func (e *env) clock(at time.Time) string {
+	if at.IsZero() {
+		return ""
+	}
+	return at.In(e.location()).Format("15:04:05.000")
+}
+
+func (e *env) location() *time.Location {
+	if e.Location != nil {
+		return e.Location
+	}
+	return time.UTC
+}
+
+// age is a duration in one unit, or two below ten minutes, as kubectl prints it.
+func age(d time.Duration) string {
+	switch {
+	case d < 0:
+		return "0s"
+	case d < 10*time.Minute && d >= 2*time.Minute:
+		return state.Short(d.Round(time.Second))
+	case d < 2*time.Minute:
+		return state.Short(d.Truncate(time.Second))
+	case d < 3*time.Hour:
+		return state.Short(d.Truncate(time.Minute))
+	case d < 48*time.Hour:
+		return itoa(int(d.Hours())) + "h"
+	default:
+		return itoa(int(d.Hours()/24)) + "d"
+	}
+}

@@ -1,0 +1,53 @@
+package tui
+
+// The paragraphs that head the help of each page.
+const (
+	aboutControllers = `Each row is one control loop of kube-controller-manager. A loop watches objects, and drives what is towards what should be, one key of its queue at a time. Depth counts the keys that it has to do with now: ready, in back-off, and with a worker.`
+	aboutQueues      = `Each row is a key in the workqueue of a loop: the name of an object that the loop has to look at. A key is ready, with a worker (processing), with a worker and wanted again (dirty), or waits out a delay or a back-off.`
+	aboutInformers   = `Each row is the informer of one type: it lists the objects once, watches for changes, and keeps a copy of them all, the cache. Loops read that cache and not the API server, so a stale cache makes them act on the past.`
+	aboutWrites      = `Each row is a request by which something was to change, newest first: who sent it, for which key, what it did to which object, whether it was real or dry, and what the API server said.`
+	aboutTree        = `An object names its owners in metadata.ownerReferences. The garbage collector deletes what has lost its last owner; that is how deleting a Deployment takes its ReplicaSets and Pods along.`
+	aboutRevisions   = `A revision is a recorded version of a pod template: a ReplicaSet of a Deployment, a ControllerRevision of a StatefulSet or DaemonSet. Rolling back makes an old one the newest again.`
+	aboutLeases      = `A Lease is a record that one process holds and renews. Of several instances of a controller manager the one whose name stands in it acts, the others wait until it has not been renewed for its duration.`
+	aboutTimeline    = `The journal: everything observed, in its order. Follow one object to see cause and effect: an event puts a key in a queue, a worker takes it, the sync writes, the write comes back as an event for the next loop.`
+)
+
+// explanation is a paragraph or more about a thing.
+type explanation struct{ title, text string }
+
+// explanations are by kind of subject, and by the words that pages put into
+// subject.explain.
+func explanations() map[string]explanation {
+	return map[string]explanation{
+		"controller": {"a control loop", `A control loop watches some types of objects. For each change its event handlers put a key, mostly the name of an object, into its workqueue. Its workers take keys and run one sync each: they compare what the caches say with what the object's spec asks for, and write the difference to the API server.
+
+A sync does not get the change that caused it, only the name: it looks at the state as it is now. So many changes to one object cost one sync, and a lost event costs nothing once the next one comes. A sync that fails is tried again with back-off, without end.`},
+		"queue": {"a workqueue", `A workqueue holds the keys that a loop must look at. A key stands in it once, however often it is added. While a worker has a key, it is not given to another: an addition meanwhile marks it dirty, and it runs again afterwards. So no two workers ever sync the same object at the same time.
+
+Keys can be added for later: after a fixed delay, or after the rate limiter's back-off, which doubles with each failure.`},
+		"key":        {"a key", `A key is the name of an object, "namespace/name", that a loop must look at. It says that something may have changed, not what. This page knows why each key was added: which event of which object, which sync, or which timer.`},
+		"ready":      {"a ready key", `A ready key stands in the queue until a worker is free. When many stand here for long, the loop has too few workers (--concurrent-…-syncs) or its syncs wait for the API server (--kube-api-qps).`},
+		"processing": {"a key with a worker", `A worker has taken this key: its sync is under way. The goroutine of the sync is labelled with the key, so each write that it makes is counted as its own.`},
+		"dirty":      {"a dirty key", `A worker has this key, and it was added again meanwhile. When the worker gives it back it becomes ready at once. That is how a queue makes sure that the last change is always seen, and never by two workers at a time.`},
+		"waiting":    {"back-off", `This key waits: after a failure, for the back-off of the rate limiter, or for a delay that the loop asked for ("look again in 30 s"). The back-off begins at 5 ms for most loops and doubles with each failure, up to about 16 minutes. A success makes the loop forget the count. "Retry now" makes the key ready at once; the count stays.`},
+		"done":       {"a key that has left", `The last sync of this key is over, and nothing asked for another. It is kept here for its history.`},
+		"dropped":    {"a dropped key", `You took this key out of its queue. Whatever it was added for is not done until the next event of its object.`},
+		"informer": {"an informer", `An informer keeps a copy of all objects of one type, for all loops of a process together. Its Reflector lists them once and then watches for changes from that resourceVersion on. What arrives goes through a queue of deltas (RealFIFO since 1.36; DeltaFIFO, its ancestor, merged the deltas of one object) into the Indexer, the store that loops read through Listers. After the store is changed, each loop's event handlers are called.
+
+When a watch breaks for longer than the API server remembers, the Reflector lists all over again: a relist. The state is right afterwards, but changes in between are never seen; here that is drawn as a gap.
+
+A quiet type gets a bookmark about once a minute, which moves its resourceVersion without a change. So an old resourceVersion alone does not mean that a cache is behind.`},
+		"object": {"an object in a cache", `This is what the loops see: the copy in the informer's store, which may be older than what the API server has. metadata.resourceVersion tells versions apart; press d to compare it with a live GET. Controllers must not change objects of the cache, and neither does this program.`},
+		"write":  {"a write", `A request by which something was to change. In a dry run the guard answers it in this process, or the API server checks it and does not store it. So the object never shows up in a cache, and loops that count what they created wait for it: a dry run shows the first hop.`},
+		"revision": {"a revision", `Deployments keep their versions as ReplicaSets, StatefulSets and DaemonSets as ControllerRevisions: objects that hold the pod template of then. Pods carry the hash of theirs in a label. current is what pods are expected to run where nothing is rolled out, update is what the object asks for now.
+
+An undo does not go back in time: it writes the old template into the object, and the loop rolls forward to it under a new number.`},
+		"lease": {"a lease", `The holder writes its name and renews the lease, mostly every 2 s. Candidates wait; when the lease has not changed for its duration (15 s mostly), by their own clock, one of them takes it. A holder that cannot renew must stop acting before that: RenewDeadline (10 s).
+
+A lease is no lock: a holder that was asleep may write once more after another took over. What is seconds ago here is by the clock of the API server as far as this program knows it.`},
+		"node-lease": {"a node's heartbeat", `A kubelet renews this lease every 10 s. When it has not been renewed for 40 s, the node lifecycle controller marks the node NotReady, and after the tolerations are over its pods are evicted.`},
+		"event":      {"an entry of the journal", `One observed fact: a change in an informer's cache, an addition to a queue, a sync that began or ended, a write. Each is recorded on the goroutine where it happened, and that goroutine's label says why. Where upstream goes through a timer or a channel the cause is "timer" or "unknown": it is never guessed.`},
+		"owner":      {"an owner reference", `metadata.ownerReferences name the owner by kind, name and uid. The one with controller: true is the managing owner: the loop that adopts and replaces the object. blockOwnerDeletion: true makes a foreground deletion of the owner wait for this object. A reference to an owner that is not there, or in another namespace, counts as absent: the garbage collector deletes an object all of whose owners are absent.`},
+		"finalizer":  {"a finalizer", `A finalizer is a word in metadata.finalizers. An object that is deleted stays, with a deletionTimestamp, until whoever serves each finalizer has done its work and removed the word. If nobody serves it any more, the object stays for ever.`},
+	}
+}

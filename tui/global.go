@@ -1,0 +1,144 @@
+package tui
+
+import (
+	"fmt"
+	"time"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"github.com/kctl-ctrl/kctl-ctrl/render"
+)
+
+// actions are the keys that mean the same on every page.
+func (m *model) actions() []action {
+	e := m.env
+	under := m.page().under(e)
+	nothing := ""
+	if under.kind == onNothing {
+		nothing = errNothing.Error()
+	}
+	out := []action{
+		{keys: []string{"?"}, label: "help", help: "Show all keys.", do: m.help},
+		{keys: []string{":"}, label: "command", help: "Type a command: the name of a page or of a type, seek, record, quit.", do: m.command},
+		{keys: []string{"/"}, label: "filter", help: "Filter the rows: text or a regular expression, !text for what does not match, -l labels, -f fuzzy.", off: m.noFilter(), do: m.filter},
+		{keys: []string{"i"}, label: "explain", help: "Explain what the cursor is on.", do: func() tea.Cmd { return m.explain(under) }},
+		{keys: []string{"y"}, label: "yaml", help: "Show what the cursor is on as YAML.", off: nothing, do: func() tea.Cmd { return m.yaml(under) }},
+		{keys: []string{"c"}, label: "copy", help: "Copy the name under the cursor.", off: firstOf(nothing, e.without(e.Copy != nil)), do: func() tea.Cmd { return m.copy(render.Sanitise(under.name), under.name) }},
+		{keys: []string{"p"}, label: "pause", help: "Pause the screen, or let it go on. What is watched goes on meanwhile.", do: m.pause},
+		{keys: []string{"S"}, help: "Start to save a recording, or end it.", off: e.without(e.Recorder != nil), do: m.record},
+		{keys: []string{"esc"}, help: "Leave what was opened; leave the filter; go to the page before.", do: m.back},
+		{keys: []string{"tab"}, help: "Go to the next page.", do: func() tea.Cmd { return m.show(m.neighbour(1), true) }},
+		{keys: []string{"shift+tab"}, help: "Go to the page to the left.", do: func() tea.Cmd { return m.show(m.neighbour(-1), true) }},
+		{keys: []string{"q"}, label: "quit", help: "Quit.", do: m.askQuit},
+	}
+	for _, row := range m.table {
+		out = append(out, action{
+			keys: []string{itoa(int(row.id))}, help: "Go to " + row.name + ".",
+			do: func() tea.Cmd { return m.show(row.id, true) },
+		})
+	}
+	return append(out, m.playing()...)
+}
+
+func firstOf(reasons ...string) string {
+	for _, r := range reasons {
+		if r != "" {
+			return r
+		}
+	}
+	return ""
+}
+
+func (m *model) neighbour(by int) pageID {
+	n := len(m.table)
+	return pageID((int(m.shown)-1+by+n)%n + 1)
+}
+
+func (m *model) noFilter() string {
+	if m.page().filtering() == nil {
+		return "this page has nothing to filter"
+	}
+	return ""
+}
+
+// filter opens the filter's line. It filters while one types.
+func (m *model) filter() tea.Cmd {
+	f := m.page().filtering()
+	apply := func(text string) error {
+		parsed, err := parseFilter(text, f.labels)
+		if err == nil {
+			f.set(parsed)
+		}
+		return err
+	}
+	m.open(promptMsg{label: "/", value: f.current.text, done: func(text string) tea.Cmd {
+		if err := apply(text); err != nil {
+			return complain(err.Error())
+		}
+		return send(pageMsg{m.shown, cursorMsg{}})
+	}}, func(text string) { _ = apply(text) }) // half a pattern is no error yet
+	return nil
+}
+
+func (m *model) pause() tea.Cmd {
+	m.env.paused = !m.env.paused
+	if m.env.paused {
+		return nil
+	}
+	m.env.snap = m.env.latest
+	return m.all(snapshotMsg{})
+}
+
+func (m *model) record() tea.Cmd {
+	recorder := m.env.Recorder
+	return func() tea.Msg {
+		said, err := recorder.Toggle()
+		if err != nil {
+			return sayMsg{text: "save a recording: " + err.Error(), bad: true}
+		}
+		return sayMsg{text: said}
+	}
+}
+
+// playing are the keys of a replay.
+func (m *model) playing() []action {
+	p := m.env.Player
+	if p == nil {
+		return nil
+	}
+	by := func(d time.Duration) func() tea.Cmd {
+		return func() tea.Cmd { p.Seek(p.Position().Add(d)); return nil }
+	}
+	errorAt := func(back bool) func() tea.Cmd {
+		return func() tea.Cmd {
+			if !p.SeekError(back) {
+				return say("There is no further error.")
+			}
+			return nil
+		}
+	}
+	speed := func(factor float64) func() tea.Cmd {
+		return func() tea.Cmd {
+			p.SetSpeed(min(max(p.Speed()*factor, minSpeed), maxSpeed))
+			return say(fmt.Sprintf("Speed %gx.", p.Speed()))
+		}
+	}
+	return []action{
+		{keys: []string{" "}, label: "play/stop", help: "Play the recording, or stop it.", do: func() tea.Cmd { p.SetPlaying(!p.Playing()); return nil }},
+		{keys: []string{"left"}, label: "-5s", help: "Go back five seconds; shift for a minute.", do: by(-5 * time.Second)},
+		{keys: []string{"right"}, label: "+5s", help: "Go on five seconds; shift for a minute.", do: by(5 * time.Second)},
+		{keys: []string{"shift+left"}, help: "Go back a minute.", do: by(-time.Minute)},
+		{keys: []string{"shift+right"}, help: "Go on a minute.", do: by(time.Minute)},
+		{keys: []string{"."}, help: "Go to the next entry.", do: func() tea.Cmd { p.Step(1); return nil }},
+		{keys: []string{","}, help: "Go to the entry before.", do: func() tea.Cmd { p.Step(-1); return nil }},
+		{keys: []string{"]"}, label: "error", help: "Go to the next error.", do: errorAt(false)},
+		{keys: []string{"["}, help: "Go to the error before.", do: errorAt(true)},
+		{keys: []string{"+"}, help: "Play twice as fast.", do: speed(2)},
+		{keys: []string{"_"}, help: "Play half as fast.", do: speed(0.5)},
+	}
+}
+
+const (
+	minSpeed = 1.0 / 16
+	maxSpeed = 128
+)

@@ -1,0 +1,218 @@
+package tui
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/kctl-ctrl/kctl-ctrl/render"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+)
+
+// The smallest screen on which anything is drawn.
+const (
+	minWidth  = 60
+	minHeight = 15
+)
+
+// View draws the screen: the header, the tabs, the page's title, the page, the
+// footer. Its cost is that of the lines.
+func (m *model) View() string {
+	w, h := m.width, m.height
+	t := m.env.Theme
+	switch {
+	case m.quitting || w == 0:
+		return ""
+	case w < minWidth || h < minHeight:
+		return strings.Join(fit(t, wrapped(fmt.Sprintf("This screen is %d×%d. kctl-ctrl needs %d×%d: make it larger, or use --plain.", w, h, minWidth, minHeight), w, styleText), w, h), "\n")
+	}
+	lines := []string{m.headline(w), m.tabs(w), m.titleLine(w)}
+	bottom := []string{m.bottom(w)}
+	if m.env.Player != nil {
+		bottom = append([]string{m.playline(w)}, bottom...)
+	}
+	body := h - len(lines) - len(bottom)
+	if m.text != nil {
+		lines = append(lines, m.text.view(t, w, body)...)
+	} else {
+		lines = append(lines, m.page().view(m.env, w, body)...)
+	}
+	return strings.Join(append(lines, bottom...), "\n")
+}
+
+// badge is the mode in a word that cannot be missed.
+func (m *model) badge() span {
+	s := m.env.latest.Session
+	switch {
+	case m.env.Player != nil:
+		return span{" RECORDING ", styleRecording}
+	case s.Mode == state.ModeActive && s.Sandbox:
+		return span{" SANDBOX ", styleSandbox}
+	case s.Mode == state.ModeActive:
+		return span{" ACTIVE ", styleActive}
+	case m.env.Observing:
+		return span{" OBSERVING ", styleObserve}
+	case s.Mode == state.ModeDryRunClient, s.Mode == state.ModeDryRunServer:
+		return span{" " + strings.ToUpper(string(s.Mode)) + " ", styleDry}
+	case s.Mode != "":
+		return span{" " + strings.ToUpper(string(s.Mode)) + " ", styleObserve}
+	}
+	return span{" CONNECTING ", styleObserve}
+}
+
+func (m *model) headline(w int) string {
+	e := m.env
+	s := e.latest.Session
+	l := line{{"kctl-ctrl ", styleBold}, m.badge(), {" " + cmp.Or(s.Context, "-"), styleText}}
+	if s.Namespace != "" {
+		l = append(l, span{" ns/" + s.Namespace, styleDim})
+	}
+	if s.Server != "" && s.Server != s.Context {
+		l = append(l, span{" " + s.Server, styleDim})
+	}
+	var right []span
+	if leader := leaderOf(e.latest, e.now); leader != "" {
+		right = append(right, span{"leader " + leader, styleText})
+	}
+	if e.Requests != nil {
+		right = append(right, span{fmt.Sprintf("%.0f req/s", e.trends.requestsPerSecond()), styleText})
+	}
+	if e.Recorder != nil && e.Recorder.File() != "" {
+		right = append(right, span{"REC", styleRecording})
+	}
+	if n := dropped(e.latest); n > 0 {
+		right = append(right, span{fmt.Sprintf("dropped %d", n), styleBad})
+	} else {
+		right = append(right, span{"dropped 0", styleDim})
+	}
+	return spread(e.Theme, l, right, w)
+}
+
+// spread puts spans at the right end as far as they fit beside the left ones.
+func spread(t *Theme, left line, right []span, w int) string {
+	room := w - render.Width(left.text())
+	var tail line
+	for i := len(right) - 1; i >= 0; i-- {
+		s := span{"  " + right[i].text, right[i].style}
+		if width := render.Width(render.Sanitise(s.text)); width <= room {
+			room -= width
+			tail = append(line{s}, tail...)
+		}
+	}
+	return append(append(left, span{strings.Repeat(" ", max(room, 0)), styleText}), tail...).draw(t, w, false, styleText)
+}
+
+// leaderOf is who holds the lease of the real controller manager, as far as the
+// journal knows.
+func leaderOf(s *state.Snapshot, now time.Time) string {
+	lease, ok := s.Leases.Get(state.ObjectID(state.Ref{Group: "coordination.k8s.io", Resource: "leases", Namespace: "kube-system", Name: "kube-controller-manager"}))
+	if !ok || lease.Holder == "" || lease.Deleted {
+		return ""
+	}
+	holder, _, _ := strings.Cut(lease.Holder, "_")
+	if ends := lease.RenewTime.Add(time.Duration(lease.Duration) * time.Second); lease.Duration > 0 && now.After(ends) {
+		return holder + " (expired)"
+	}
+	return holder
+}
+
+// dropped is how much of the journal was lost or refused by a bound.
+func dropped(s *state.Snapshot) uint64 {
+	n := s.Lost
+	for _, v := range s.Dropped.All() {
+		n += v
+	}
+	for _, b := range s.Bounds() {
+		if !b.History {
+			n += b.Dropped
+		}
+	}
+	return n
+}
+
+func (m *model) tabs(w int) string {
+	var l line
+	for _, row := range m.table {
+		style, key := styleDim, styleBarKey
+		if row.id == m.shown {
+			style, key = styleTab, styleTab
+		}
+		l = append(l, span{itoa(int(row.id)), key}, span{row.name, style}, span{" ", styleText})
+	}
+	return l.draw(m.env.Theme, w, false, styleText)
+}
+
+// titleLine says what is on the page, or what is wrong.
+func (m *model) titleLine(w int) string {
+	e := m.env
+	if alarm := m.alarm(); alarm != "" {
+		return cell{{" " + alarm, styleAlarm}}.draw(e.Theme, w, false, styleAlarm)
+	}
+	var l line
+	var right []span
+	if m.text != nil {
+		l = line{{" " + m.text.title, styleTitle}}
+		right = append(right, span{m.text.place(), styleDim})
+	} else {
+		l = line{{" " + m.page().title(e), styleTitle}}
+		if f := m.page().filtering(); f != nil && f.current.text != "" {
+			l = append(l, span{"  filter: " + f.current.text, styleWarn})
+		}
+	}
+	if e.paused {
+		right = append(right, span{fmt.Sprintf("SCREEN PAUSED, %d entries behind", e.latest.Seq-e.snap.Seq), styleWarn})
+	}
+	return spread(e.Theme, l, right, w)
+}
+
+// alarm is what must not be missed: a server that does not answer, two leaders.
+func (m *model) alarm() string {
+	if c := m.env.Connection; c != nil {
+		if since, reason := c.Lost(); !since.IsZero() {
+			return fmt.Sprintf("NO ANSWER FROM THE API SERVER for %s: what is shown is STALE (%s)", age(m.env.now.Sub(since)), reason)
+		}
+	}
+	if p, ok := m.pages[pageLeases].(interface{ alarm(*env) string }); ok {
+		if text := p.alarm(m.env); text != "" {
+			return text
+		}
+	}
+	return m.ended
+}
+
+func (m *model) bottom(w int) string {
+	t := m.env.Theme
+	switch {
+	case m.prompt != nil:
+		return m.prompt.view(t, w)
+	case m.confirm != nil:
+		return line{{" " + m.confirm.question + " ", styleWarn}, {"y", styleBarKey}, {" yes, any other key no", styleBar}}.draw(t, w, false, styleText)
+	case m.said.text != "" && m.said.bad:
+		return line{{" ! " + m.said.text, styleBad}}.draw(t, w, false, styleText)
+	case m.said.text != "":
+		return line{{" " + m.said.text, styleText}}.draw(t, w, false, styleText)
+	case m.text != nil:
+		return footer(t, m.text.actions(m), w)
+	}
+	return footer(t, append(m.page().actions(m.env), m.actions()...), w)
+}
+
+// playline is the slider of a replay.
+func (m *model) playline(w int) string {
+	p := m.env.Player
+	from, to := p.Range()
+	at := p.Position()
+	sign := "stopped"
+	if p.Playing() {
+		sign = fmt.Sprintf("playing %gx", p.Speed())
+	}
+	left := fmt.Sprintf(" %s  %s  +%s of %s  ", sign, m.env.clock(at), age(at.Sub(from)), age(to.Sub(from)))
+	room := max(w-render.Width(left)-3, 0)
+	done := 0
+	if span := to.Sub(from); span > 0 {
+		done = int(float64(room) * float64(at.Sub(from)) / float64(span))
+	}
+	done = min(max(done, 0), room)
+	return line{{left, styleText}, {"[" + strings.Repeat("#", done) + strings.Repeat("-", room-done) + "]", styleAccent}}.draw(m.env.Theme, w, false, styleText)
+}

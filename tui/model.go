@@ -1,0 +1,328 @@
+package tui
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+)
+
+// model is the root: it has the pages, what lies over them, and the header and
+// footer around them.
+type model struct {
+	env   *env
+	table []pageRow
+	pages map[pageID]page
+	shown pageID
+	// visited are the pages before this one, for esc and "-".
+	visited []pageID
+
+	width, height int
+	text          *textView
+	prompt        *prompt
+	confirm       *confirmMsg
+	said          sayMsg
+	saidAt        time.Time
+	typed         map[string][]string // the history of each kind of prompt
+	quitting      bool
+	// ended is why no further snapshot will come.
+	ended string
+}
+
+// newModel makes the root on a context that ends with the program.
+func newModel(ctx context.Context, o Options) *model {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	empty := state.NewSnapshot(state.Limits{})
+	m := &model{
+		env:   &env{Options: &o, ctx: ctx, snap: empty, latest: empty, now: o.Now()},
+		table: pages(), pages: map[pageID]page{}, typed: map[string][]string{},
+	}
+	for _, row := range m.table {
+		m.pages[row.id] = row.make()
+	}
+	m.shown = pageID(min(max(o.Start, 1), len(m.table)))
+	return m
+}
+
+func (m *model) page() page { return m.pages[m.shown] }
+
+// Messages of the root.
+type (
+	// nextMsg brings a snapshot, or why there is none.
+	nextMsg struct {
+		snap *state.Snapshot
+		err  error
+	}
+	// secondMsg is the root's clock.
+	secondMsg struct{}
+)
+
+// Init starts the two sources of messages: the journal and the clock.
+func (m *model) Init() tea.Cmd {
+	return tea.Batch(m.next(nil), second(), m.page().update(shownMsg{}, m.env))
+}
+
+// next waits for a snapshot in a goroutine of Bubble Tea's.
+func (m *model) next(last *state.Snapshot) tea.Cmd {
+	journal, ctx := m.env.Journal, m.env.ctx
+	return func() tea.Msg {
+		snap, err := journal.Next(ctx, last)
+		return nextMsg{snap, err}
+	}
+}
+
+func second() tea.Cmd { return tea.Tick(time.Second, func(time.Time) tea.Msg { return secondMsg{} }) }
+
+// Update never blocks: it swaps pointers and starts commands.
+func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	m.env.now = m.env.Now()
+	switch msg := msg.(type) {
+	case tea.WindowSizeMsg:
+		m.width, m.height = msg.Width, msg.Height
+		return m, nil
+	case tea.KeyMsg:
+		return m, m.key(msg)
+	case nextMsg:
+		return m, m.took(msg)
+	case secondMsg:
+		return m, tea.Batch(second(), m.tick())
+	case pageMsg:
+		return m, m.pages[msg.page].update(msg.msg, m.env)
+	case jumpMsg:
+		return m, m.jump(msg.page, msg.to)
+	case sayMsg:
+		m.said, m.saidAt = msg, m.env.now
+		return m, nil
+	case showMsg:
+		text := msg.text
+		m.text = &text
+		return m, nil
+	case openMsg:
+		m.text = msg.view(m.env)
+		if m.text != nil {
+			m.text.refresh = msg.view
+		}
+		return m, nil
+	case promptMsg:
+		m.open(msg, nil)
+		return m, nil
+	case confirmMsg:
+		m.confirm = &msg
+		return m, nil
+	case tea.ResumeMsg:
+		return m, tea.ClearScreen
+	}
+	return m, nil
+}
+
+// took takes a snapshot over. A paused screen keeps the one that it shows.
+func (m *model) took(msg nextMsg) tea.Cmd {
+	switch {
+	case msg.err != nil && m.env.ctx.Err() != nil:
+		return nil
+	case msg.err != nil:
+		m.ended = "the journal has ended: " + msg.err.Error()
+		return nil
+	}
+	m.env.latest = msg.snap
+	if m.env.paused {
+		return m.next(msg.snap)
+	}
+	m.env.snap = msg.snap
+	return tea.Batch(m.next(msg.snap), m.all(snapshotMsg{}))
+}
+
+// all tells every page.
+func (m *model) all(msg tea.Msg) tea.Cmd {
+	var cmds []tea.Cmd
+	for _, row := range m.table {
+		if cmd := m.pages[row.id].update(msg, m.env); cmd != nil {
+			cmds = append(cmds, cmd)
+		}
+	}
+	return tea.Batch(cmds...)
+}
+
+// sayFor is how long a sentence stays in the status line.
+const sayFor = 8 * time.Second
+
+func (m *model) tick() tea.Cmd {
+	var requests uint64
+	if m.env.Requests != nil {
+		requests = m.env.Requests()
+	}
+	if !m.env.paused {
+		m.env.trends.sample(m.env.snap, m.env.now, requests)
+	}
+	if m.said.text != "" && m.env.now.Sub(m.saidAt) >= sayFor {
+		m.said = sayMsg{}
+	}
+	if m.text != nil && m.text.refresh != nil {
+		if by := m.text.refresh(m.env); by != nil {
+			m.text.replace(by)
+		}
+	}
+	return m.page().update(tickMsg{}, m.env)
+}
+
+// key goes to what lies on top.
+func (m *model) key(msg tea.KeyMsg) tea.Cmd {
+	key := msg.String()
+	switch {
+	case key == "ctrl+c":
+		return m.quit()
+	case key == "ctrl+z":
+		return tea.Suspend
+	case m.prompt != nil:
+		return m.typing(msg)
+	case m.confirm != nil:
+		c := m.confirm
+		m.confirm = nil
+		if key == "y" || key == "Y" {
+			return c.yes()
+		}
+		return say("Nothing was done.")
+	}
+	m.said = sayMsg{}
+	if m.text != nil {
+		if a, ok := find(m.text.actions(m), key); ok {
+			return m.do(a)
+		}
+		m.text.key(key)
+		return nil
+	}
+	if a, ok := find(m.page().actions(m.env), key); ok {
+		return m.do(a)
+	}
+	if m.page().key(key, m.env) {
+		return m.page().update(cursorMsg{}, m.env)
+	}
+	if a, ok := find(m.actions(), key); ok {
+		return m.do(a)
+	}
+	return nil
+}
+
+// cursorMsg tells a page that its cursor has moved.
+type cursorMsg struct{}
+
+func (m *model) do(a action) tea.Cmd {
+	if a.off != "" {
+		return complain(fmt.Sprintf("%s: not now: %s", strings.TrimSuffix(firstWords(a), "."), a.off))
+	}
+	return a.do()
+}
+
+func firstWords(a action) string {
+	if a.label != "" {
+		return a.label
+	}
+	return a.help
+}
+
+func (m *model) typing(msg tea.KeyMsg) tea.Cmd {
+	p := m.prompt
+	closed, entered, cmd := p.key(msg)
+	if closed {
+		m.prompt = nil
+		if entered != "" {
+			kept := slices.DeleteFunc(m.typed[p.label], func(s string) bool { return s == entered })
+			m.typed[p.label] = append(kept[max(len(kept)-99, 0):], entered)
+		}
+	}
+	return cmd
+}
+
+func (m *model) open(p promptMsg, live func(string)) {
+	m.prompt = newPrompt(p, m.typed[p.label])
+	m.prompt.live = live
+}
+
+// jump shows a page, and a subject on it.
+func (m *model) jump(to pageID, s subject) tea.Cmd {
+	p, ok := m.pages[to]
+	if !ok {
+		return nil
+	}
+	var cmd tea.Cmd
+	if s.kind != onNothing {
+		if cmd, ok = p.focus(s, m.env); !ok {
+			return complain(fmt.Sprintf("%s cannot show this %s", m.name(to), s.kind))
+		}
+	}
+	return tea.Batch(m.show(to, true), cmd)
+}
+
+func (m *model) show(to pageID, remember bool) tea.Cmd {
+	m.text = nil
+	if to == m.shown {
+		return nil
+	}
+	if remember {
+		m.visited = append(m.visited[max(len(m.visited)-49, 0):], m.shown)
+	}
+	left := m.page().update(hiddenMsg{}, m.env)
+	m.shown = to
+	return tea.Batch(left, m.page().update(shownMsg{}, m.env))
+}
+
+func (m *model) name(id pageID) string {
+	for _, row := range m.table {
+		if row.id == id {
+			return row.name
+		}
+	}
+	return ""
+}
+
+// back leaves what was drilled into, a filter, or the page.
+func (m *model) back() tea.Cmd {
+	if m.page().back() {
+		return m.page().update(cursorMsg{}, m.env)
+	}
+	if f := m.page().filtering(); f != nil && f.current.text != "" {
+		f.set(filter{})
+		return nil
+	}
+	if n := len(m.visited); n > 0 {
+		to := m.visited[n-1]
+		m.visited = m.visited[:n-1]
+		return m.show(to, false)
+	}
+	return nil
+}
+
+func (m *model) quit() tea.Cmd {
+	m.quitting = true
+	return tea.Quit
+}
+
+// askQuit asks first where leaving stops loops that write for real.
+func (m *model) askQuit() tea.Cmd {
+	if s := m.env.latest.Session; s.Mode == state.ModeActive && !s.Sandbox {
+		return send(confirmMsg{question: "Quit, and stop the loops that write for real?", yes: m.quit})
+	}
+	return m.quit()
+}
+
+func (m *model) copy(text, what string) tea.Cmd {
+	copier := m.env.Copy
+	return func() tea.Msg {
+		how, err := copier(text)
+		if err != nil {
+			return sayMsg{text: fmt.Sprintf("copy %s: %v", what, err), bad: true}
+		}
+		return sayMsg{text: fmt.Sprintf("Copied %s (%s).", what, how)}
+	}
+}
+
+// errNothing is what an action without a subject complains of.
+var errNothing = errors.New("the cursor is on nothing")

@@ -1,0 +1,140 @@
+package tui
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"github.com/kctl-ctrl/kctl-ctrl/render"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+)
+
+// help lists every key of the page and of the program, from the tables that the
+// dispatcher uses.
+func (m *model) help() tea.Cmd {
+	row := m.table[m.shown-1]
+	own, all, verbs := m.page().actions(m.env), m.actions(), m.verbs()
+	return send(showMsg{textView{title: "Help: " + row.name, lines: func(w int) []line {
+		out := indent(wrapped(row.about, min(w-2, 100), styleText), 1)
+		out = append(out, line{}, line{{" Keys of this page", styleTitle}})
+		out = append(out, keyLines(own, w)...)
+		out = append(out, line{}, line{{" Keys everywhere", styleTitle}})
+		out = append(out, keyLines(all, w)...)
+		out = append(out, keyLines([]action{
+			{keys: []string{"↑", "↓", "j", "k"}, help: "Move the cursor; g and G to the ends, PgUp and PgDn, ctrl-u and ctrl-d."},
+			{keys: []string{"ctrl+c"}, help: "Quit at once."}, {keys: []string{"ctrl+z"}, help: "Suspend; fg comes back."},
+		}, w)...)
+		out = append(out, line{}, line{{" Commands after :", styleTitle}})
+		for _, v := range verbs {
+			out = append(out, helpLine(strings.TrimSpace(v.words[0]+" "+v.args), v.help, v.off, w)...)
+		}
+		return append(out, helpLine("PAGE, TYPE", "Go to a page by its name; open the cache of a type, such as pods.", "", w)...)
+	}}})
+}
+
+func keyLines(actions []action, w int) []line {
+	var out []line
+	for _, a := range actions {
+		names := make([]string, len(a.keys))
+		for i, k := range a.keys {
+			names[i] = keyName(k)
+		}
+		out = append(out, helpLine(strings.Join(names, " "), a.help, a.off, w)...)
+	}
+	return out
+}
+
+func helpLine(key, help, off string, w int) []line {
+	const width = 14
+	if off != "" {
+		help += " Not now: " + off + "."
+	}
+	parts := wrap(help, max(min(w, 110)-width-3, 20))
+	var out []line
+	for i, p := range parts {
+		if i > 0 {
+			key = ""
+		}
+		style := styleText
+		if off != "" {
+			style = styleDim
+		}
+		out = append(out, line{{"  " + render.Pad(key, width) + " ", styleBarKey}, {p, style}})
+	}
+	return out
+}
+
+// yaml shows what the cursor is on: an object as the cache holds it, or what the
+// journal knows.
+func (m *model) yaml(s subject) tea.Cmd {
+	e := m.env
+	title := fmt.Sprintf("%s %s", s.kind, s.name)
+	switch {
+	case s.kind == onController:
+		return showYAML(title, e.snap.Controller(s.controller))
+	case s.kind == onKey:
+		return showYAML(title, e.snap.Key(s.controller, s.queue, s.key))
+	case s.kind == onInformer:
+		informer, _ := e.snap.Informers.Get(s.informer)
+		return showYAML(title, informer)
+	case s.object.Resource != "" && s.kind != onWrite:
+		return m.objectYAML(s)
+	case s.seq != 0:
+		for w := range e.snap.Writes.Backward() {
+			if w.Seq == s.seq {
+				return showYAML(title, w)
+			}
+		}
+	}
+	return complain("there is no YAML of this " + string(s.kind))
+}
+
+func (m *model) objectYAML(s subject) tea.Cmd {
+	e := m.env
+	title := s.object.String() + ", as the cache holds it"
+	if e.Caches != nil {
+		if o := e.Caches.Object(s.object.Type(), s.object); o != nil {
+			return showYAML(title, o)
+		}
+		caches, ctx := e.Caches, e.ctx
+		return func() tea.Msg { return liveYAML(ctx, caches, s.object) }
+	}
+	if o := e.snap.Object(s.object); o != nil {
+		return showYAML(s.object.String()+", as the recording knows it", o)
+	}
+	return complain(e.without(false))
+}
+
+func liveYAML(ctx context.Context, caches Caches, ref state.Ref) tea.Msg {
+	o, err := caches.Live(ctx, ref.Type(), ref)
+	if err != nil {
+		return sayMsg{text: err.Error(), bad: true}
+	}
+	return showYAML(ref.String()+", from the server: no cache holds the whole object", o)()
+}
+
+func showYAML(title string, v any) tea.Cmd {
+	text, err := render.YAML(v)
+	if err != nil {
+		return complain("write " + title + " as YAML: " + err.Error())
+	}
+	return send(showMsg{textOf(title, text)})
+}
+
+// explain shows the paragraph about what the cursor is on.
+func (m *model) explain(s subject) tea.Cmd {
+	key := s.explain
+	if key == "" {
+		key = string(s.kind)
+	}
+	if key == "" {
+		key = "page:" + m.table[m.shown-1].name
+	}
+	about, ok := explanations()[key]
+	if !ok {
+		about = explanation{title: m.table[m.shown-1].name, text: m.table[m.shown-1].about}
+	}
+	return send(showMsg{proseOf("What is this? "+about.title, strings.Split(about.text, "\n\n")...)})
+}

@@ -1,0 +1,297 @@
+package tui
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"github.com/kctl-ctrl/kctl-ctrl/render"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+)
+
+// controllersPage is page 1: the loops.
+type controllersPage struct {
+	base
+	list list
+}
+
+func newControllersPage() page {
+	return &controllersPage{list: list{columns: []column{
+		{title: "CONTROLLER", grow: true, min: 16},
+		{title: "STATE", min: 8},
+		{title: "DEPTH", right: true},
+		{title: "LAST MINUTE", min: 12, max: 20, drop: 3},
+		{title: "FLY", right: true, drop: 5},
+		{title: "RETRY", right: true},
+		{title: "SYNC/S", right: true},
+		{title: "ERRORS", right: true},
+		{title: "P99", right: true, min: 6, drop: 4},
+		{title: "LAST", right: true, min: 5, drop: 2},
+		{title: "WRITES", right: true},
+		{title: "WHY", max: 60, drop: 1},
+	}}}
+}
+
+// rows puts the loops that run first; others that write, such as the scheduler,
+// come after them, and what is off last.
+func (p *controllersPage) rows(e *env) slice[*state.Controller] {
+	var items []*state.Controller
+	for _, c := range e.snap.Controllers.All() {
+		if p.filter.matches(c.Name, string(c.Status), c.Reason) {
+			items = append(items, c)
+		}
+	}
+	slices.SortStableFunc(items, func(a, b *state.Controller) int {
+		return cmp.Compare(statusOrder(a.Status), statusOrder(b.Status))
+	})
+	return slice[*state.Controller]{items, func(c *state.Controller) string { return c.Name }, func(c *state.Controller) []cell { return p.cells(e, c) }}
+}
+
+func statusOrder(s state.ControllerStatus) int {
+	switch s {
+	case state.ControllerFailed:
+		return 0
+	case state.ControllerRunning, state.ControllerStarting:
+		return 1
+	case state.ControllerStopped:
+		return 2
+	case "":
+		return 3
+	}
+	return 4
+}
+
+func (p *controllersPage) cells(e *env, c *state.Controller) []cell {
+	return []cell{
+		word(render.ShortName(c.Name), styleText),
+		controllerState(e, c),
+		plainCell(count(c.Now.Ready + c.Now.Waiting)),
+		word(sparkline(e.trends.depths(c.Name), 12), styleAccent),
+		plainCell(count(c.Now.Processing)),
+		word(count(c.Retries), warnIf(c.Now.Waiting > 0 && c.Retries > 0)),
+		plainCell(perSecond(e.trends.syncsPerSecond(c.Name))),
+		word(count(c.Errors), badIf(c.Errors > 0)),
+		plainCell(durationOf(c.P99())),
+		plainCell(e.ago(c.LastSync)),
+		plainCell(count(c.Writes.Total())),
+		word(firstOf(c.Reason, c.LastError), styleDim),
+	}
+}
+
+// controllerState is the loop's state in a word.
+func controllerState(e *env, c *state.Controller) cell {
+	switch {
+	case e.Loops != nil && e.Loops.Paused(c.Name):
+		return word("PAUSED", styleWarn)
+	case c.Status == state.ControllerFailed:
+		return word("failed", styleBad)
+	case c.Status == state.ControllerRunning:
+		return word("running", styleGood)
+	case c.Status == "":
+		return word("writer", styleDim)
+	}
+	return word(string(c.Status), styleDim)
+}
+
+func (p *controllersPage) title(e *env) string {
+	loops, running := 0, 0
+	for _, c := range e.snap.Controllers.All() {
+		if c.Status != "" {
+			loops++
+		}
+		if c.Status == state.ControllerRunning {
+			running++
+		}
+	}
+	return fmt.Sprintf("Controllers: %d of %d loops run", running, loops)
+}
+
+func (p *controllersPage) current(e *env) *state.Controller {
+	c, _ := p.rows(e).at(&p.list)
+	return c
+}
+
+func (p *controllersPage) update(tea.Msg, *env) tea.Cmd { return nil }
+
+func (p *controllersPage) key(key string, e *env) bool { return p.list.key(p.rows(e), key) }
+
+func (p *controllersPage) view(e *env, w, h int) []string {
+	rows := p.rows(e)
+	empty := "No loop has been heard of yet."
+	return beside(e.Theme, w, h, func(w, h int) []string { return p.list.view(e.Theme, rows, w, h, empty) },
+		func(w int) []line { return p.detail(e, p.current(e), w) })
+}
+
+func (p *controllersPage) under(e *env) subject {
+	c := p.current(e)
+	if c == nil {
+		return subject{}
+	}
+	return subject{kind: onController, controller: c.Name, name: c.Name}
+}
+
+func (p *controllersPage) actions(e *env) []action {
+	c := p.current(e)
+	nothing := ""
+	if c == nil {
+		nothing, c = errNothing.Error(), &state.Controller{}
+	}
+	notLoop := firstOf(nothing, e.without(e.Loops != nil))
+	if notLoop == "" && c.Status == "" {
+		notLoop = c.Name + " is no loop of this process"
+	}
+	notRunning, running := notLoop, notLoop
+	if notLoop == "" && c.Status != state.ControllerRunning {
+		notRunning = "the loop does not run"
+	}
+	if notLoop == "" && c.Status == state.ControllerRunning {
+		running = "the loop runs already"
+	}
+	pause, pauseHelp := "pause", "Pause the loop's workers; its informers go on, and keys gather."
+	if e.Loops != nil && e.Loops.Paused(c.Name) {
+		pause, pauseHelp = "resume", "Let the loop's workers go on."
+	}
+	return []action{
+		{keys: []string{"enter"}, label: "details", help: "Show the loop's queues, informers, syncs and writes.", off: nothing, do: func() tea.Cmd { return p.open(c.Name) }},
+		{keys: []string{" ", "P"}, label: pause, help: pauseHelp, off: notRunning, do: func() tea.Cmd { return pauseOrResume(e, c.Name) }},
+		{keys: []string{"s"}, label: "start", help: "Start a loop that is off, dry.", off: running, do: func() tea.Cmd {
+			loops, ctx, name := e.Loops, e.ctx, c.Name
+			return doing("start "+render.ShortName(name), func() error { return loops.Start(ctx, name) })
+		}},
+		{keys: []string{"Q"}, label: "queues", help: "Show its queues.", off: nothing, do: func() tea.Cmd {
+			return send(jumpMsg{pageQueues, subject{kind: onController, controller: c.Name, name: c.Name}})
+		}},
+		{keys: []string{"W"}, label: "writes", help: "Show its writes.", off: nothing, do: func() tea.Cmd {
+			return send(jumpMsg{pageWrites, subject{kind: onController, controller: c.Name, name: c.Name}})
+		}},
+	}
+}
+
+// pauseOrResume turns the one into the other.
+func pauseOrResume(e *env, controller string) tea.Cmd {
+	loops := e.Loops
+	if loops.Paused(controller) {
+		return doing("resume "+render.ShortName(controller), func() error { return loops.Resume(controller) })
+	}
+	return doing("pause "+render.ShortName(controller), func() error { return loops.Pause(controller) })
+}
+
+// doing runs a command that changes something in this process, and tells what
+// came of it.
+func doing(what string, do func() error) tea.Cmd {
+	return func() tea.Msg {
+		if err := do(); err != nil {
+			return sayMsg{text: what + ": " + err.Error(), bad: true}
+		}
+		return sayMsg{text: strings.ToUpper(what[:1]) + what[1:] + ": done."}
+	}
+}
+
+func (p *controllersPage) open(name string) tea.Cmd {
+	view := func(e *env) *textView {
+		return &textView{title: name, lines: func(w int) []line { return p.detail(e, e.snap.Controller(name), w) }, refresh: nil}
+	}
+	return func() tea.Msg { return openMsg{view} }
+}
+
+// detail is all that is known of one loop.
+func (p *controllersPage) detail(e *env, c *state.Controller, w int) []line {
+	if c == nil {
+		return nil
+	}
+	out := []line{heading(c.Name)}
+	now := controllerState(e, c)[0].text
+	if !c.Since.IsZero() {
+		now += ", for " + e.ago(c.Since)
+	}
+	out = append(out, fact("state", now, styleText)...)
+	if c.Reason != "" {
+		out = append(out, indent(wrapped(c.Reason, w-2, styleWarn), 1)...)
+	}
+	out = append(out, fact("workers", count(c.Workers), styleText)...)
+	if c.Syncs > 0 {
+		out = append(out, fact("syncs", fmt.Sprintf("%d, %d failed; p50 %s, p99 %s", c.Syncs, c.Errors, durationOf(c.P50()), durationOf(c.P99())), styleText)...)
+	}
+	out = append(out, fact("writes", fmt.Sprintf("%d done, %d dry, %d refused, %d failed", c.Writes.Done, c.Writes.Dry, c.Writes.Refused, c.Writes.Failed), styleText)...)
+	if c.LastError != "" {
+		out = append(out, fact("last error", fmt.Sprintf("%s ago, %s", e.ago(c.LastErrorAt), c.LastErrorKey), styleBad)...)
+		out = append(out, indent(wrapped(c.LastError, w-2, styleBad), 1)...)
+	}
+	out = append(out, line{}, heading("Queues"))
+	for q := range e.snap.QueuesOf(c.Name) {
+		out = append(out, line{{" " + q.Name, styleBold}, {fmt.Sprintf("  ready %d, waiting %d, processing %d, dirty %d; %d added, %d retries", q.Ready, q.Waiting, q.Processing, q.Dirty, q.Adds, q.Retries), styleText}})
+	}
+	out = append(out, p.handlers(e, c)...)
+	out = append(out, line{}, heading("Recent syncs"))
+	return append(out, recentSyncs(e, c.Name, 20)...)
+}
+
+// handlers lists the informers by which the loop hears of changes.
+func (p *controllersPage) handlers(e *env, c *state.Controller) []line {
+	if e.Caches == nil {
+		return nil
+	}
+	var types []string
+	for _, s := range e.Caches.Stores() {
+		if slices.ContainsFunc(s.Handlers, func(h state.HandlerStats) bool { return h.Controller == c.Name }) {
+			types = append(types, fmt.Sprintf("%s (%d)", s.Type, s.Objects))
+		}
+	}
+	if len(types) == 0 {
+		return nil
+	}
+	return append([]line{{}, heading("Informers")}, indent(wrapped(strings.Join(types, ", "), 100, styleText), 1)...)
+}
+
+// recentSyncs are the latest syncs of a loop, newest first.
+func recentSyncs(e *env, controller string, n int) []line {
+	var out []line
+	for s := range e.snap.Syncs.Backward() {
+		if s.Controller != controller {
+			continue
+		}
+		out = append(out, syncLines(e, s)...)
+		if n--; n == 0 {
+			break
+		}
+	}
+	if out == nil {
+		return []line{{{" none yet", styleDim}}}
+	}
+	return out
+}
+
+// syncLines tell of one sync: what, how long, why, and how it failed.
+func syncLines(e *env, s *state.Sync) []line {
+	l := line{{" " + e.clock(s.Taken) + " ", styleDim}, {s.Key, styleBold}, {" took " + state.Short(s.Duration), styleText}}
+	if s.Writes > 0 {
+		l = append(l, span{fmt.Sprintf(", %d writes", s.Writes), styleText})
+	}
+	if cause := s.Cause.String(); cause != "" {
+		l = append(l, span{" ← " + cause, styleDim})
+	}
+	out := []line{l}
+	if s.Failed {
+		text := "failed: " + cmp.Or(s.Error, "upstream did not say how")
+		if !s.RetryDue.IsZero() {
+			text += fmt.Sprintf("; retry %d after %s", s.Retries, state.Short(s.RetryDue.Sub(s.Finished)))
+		}
+		out = append(out, line{{"   " + text, styleBad}})
+	}
+	return out
+}
+
+func (p *controllersPage) focus(s subject, e *env) (tea.Cmd, bool) {
+	if s.controller == "" {
+		return nil, false
+	}
+	p.filter = filter{}
+	p.list.selected = s.controller
+	p.list.sync(p.rows(e))
+	return nil, true
+}
+
+func (p *controllersPage) plain(e *env) []plainRow { return plainRows(&p.list, p.rows(e)) }

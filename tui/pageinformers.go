@@ -1,0 +1,3 @@
+package tui
+
+func newInformersPage() page { return newControllersPage() }

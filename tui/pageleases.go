@@ -1,0 +1,3 @@
+package tui
+
+func newLeasesPage() page { return newControllersPage() }

@@ -1,0 +1,3 @@
+package tui
+
+func newQueuesPage() page { return newControllersPage() }

@@ -1,0 +1,3 @@
+package tui
+
+func newTimelinePage() page { return newControllersPage() }

@@ -1,0 +1,3 @@
+package tui
+
+func newTreePage() page { return newControllersPage() }

@@ -1,0 +1,3 @@
+package tui
+
+func newWritesPage() page { return newControllersPage() }

@@ -1,0 +1,116 @@
+package tui
+
+import (
+	"strings"
+
+	"github.com/charmbracelet/bubbles/textinput"
+	tea "github.com/charmbracelet/bubbletea"
+
+	"github.com/kctl-ctrl/kctl-ctrl/render"
+)
+
+// prompt is a line of text being typed, in the place of the footer.
+type prompt struct {
+	label    string
+	input    textinput.Model
+	complete func(string) []string
+	done     func(string) tea.Cmd
+	// live is told of each change, for a filter that shows at once.
+	live    func(string)
+	history []string
+	recall  int
+}
+
+// maxPrompt bounds what can be typed or pasted, in characters.
+const maxPrompt = 512
+
+func newPrompt(m promptMsg, history []string) *prompt {
+	in := textinput.New()
+	in.Prompt, in.CharLimit = "", maxPrompt
+	in.SetValue(m.value)
+	in.CursorEnd()
+	in.Focus()
+	return &prompt{label: m.label, input: in, complete: m.complete, done: m.done, history: history, recall: len(history)}
+}
+
+// key takes a key; closed says that the prompt is over, with what it leads to.
+func (p *prompt) key(msg tea.KeyMsg) (closed bool, entered string, cmd tea.Cmd) {
+	switch msg.String() {
+	case "esc", "ctrl+g":
+		if p.live != nil {
+			p.live("")
+		}
+		return true, "", nil
+	case "enter":
+		text := strings.TrimSpace(p.input.Value())
+		return true, text, p.done(text)
+	case "tab":
+		if all := p.candidates(); len(all) > 0 {
+			p.input.SetValue(common(all))
+			p.input.CursorEnd()
+		}
+		return false, "", nil
+	case "up", "ctrl+p":
+		p.remember(-1)
+		return false, "", nil
+	case "down", "ctrl+n":
+		p.remember(1)
+		return false, "", nil
+	}
+	p.input, cmd = p.input.Update(msg)
+	if p.live != nil {
+		p.live(p.input.Value())
+	}
+	return false, "", cmd
+}
+
+func (p *prompt) remember(by int) {
+	p.recall = min(max(p.recall+by, 0), len(p.history))
+	text := ""
+	if p.recall < len(p.history) {
+		text = p.history[p.recall]
+	}
+	p.input.SetValue(text)
+	p.input.CursorEnd()
+}
+
+func (p *prompt) candidates() []string {
+	if p.complete == nil {
+		return nil
+	}
+	return p.complete(p.input.Value())
+}
+
+// common is the longest beginning that all have.
+func common(all []string) string {
+	out := all[0]
+	for _, s := range all[1:] {
+		for !strings.HasPrefix(s, out) {
+			out = out[:len(out)-1]
+		}
+	}
+	return out
+}
+
+// view draws the line: what was typed so far, and what could follow.
+func (p *prompt) view(t *Theme, w int) string {
+	typed := p.input.Value()
+	before, after := typed, ""
+	if at := p.input.Position(); at < len([]rune(typed)) {
+		before, after = string([]rune(typed)[:at]), string([]rune(typed)[at:])
+	}
+	// What is left of the cursor stays on the screen, whatever its length.
+	for room := w - render.Width(p.label) - 2; render.Width(before) > room && before != ""; {
+		before = string([]rune(before)[1:])
+	}
+	l := line{{p.label, styleBarKey}, {before, styleText}}
+	if after == "" {
+		l = append(l, span{" ", styleSelected})
+	} else {
+		l = append(l, span{string([]rune(after)[:1]), styleSelected}, span{string([]rune(after)[1:]), styleText})
+	}
+	if all := p.candidates(); len(all) > 0 && typed != "" {
+		l = append(l, span{"   " + strings.Join(all, " "), styleDim})
+	}
+	return l.draw(t, w, false, styleText)
+}

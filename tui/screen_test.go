@@ -1,0 +1,185 @@
+package tui
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	tea "github.com/charmbracelet/bubbletea"
+	"github.com/charmbracelet/x/ansi"
+	"github.com/muesli/termenv"
+
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// testNow is the time on every screen of the tests.
+var testNow = time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
+
+// screen plays the program without a terminal: messages go in, commands run at
+// once, and the picture is read after each.
+type screen struct {
+	t *testing.T
+	*model
+}
+
+// newScreen shows a snapshot in a size. Commands that wait for the journal or the
+// clock never answer.
+func newScreen(t *testing.T, o Options, snap *state.Snapshot, w, h int) *screen {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	t.Cleanup(cancel)
+	if o.Theme == nil {
+		o.Theme = testTheme(t, "mono", termenv.Ascii)
+	}
+	if o.Now == nil {
+		o.Now = func() time.Time { return testNow }
+	}
+	o.Journal = noJournal{}
+	s := &screen{t, newModel(ctx, o)}
+	s.run(s.page().update(shownMsg{}, s.env))
+	s.send(tea.WindowSizeMsg{Width: w, Height: h})
+	s.show(snap)
+	return s
+}
+
+func testTheme(t *testing.T, name string, profile Profile) *Theme {
+	t.Helper()
+	theme, err := NewTheme(name, profile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return theme
+}
+
+type noJournal struct{}
+
+func (noJournal) Next(ctx context.Context, _ *state.Snapshot) (*state.Snapshot, error) {
+	<-ctx.Done()
+	return nil, errors.New("over")
+}
+
+// show takes a snapshot as if the journal had brought it, without asking for the
+// next.
+func (s *screen) show(snap *state.Snapshot) {
+	s.t.Helper()
+	s.env.latest = snap
+	if s.env.paused {
+		return
+	}
+	s.env.snap = snap
+	s.env.trends.sample(snap, s.env.Now(), 0)
+	s.run(s.all(snapshotMsg{}))
+}
+
+func (s *screen) send(msg tea.Msg) {
+	s.t.Helper()
+	_, cmd := s.Update(msg)
+	s.run(cmd)
+}
+
+// run carries out a command and what follows from it.
+func (s *screen) run(cmd tea.Cmd) {
+	s.t.Helper()
+	if cmd == nil {
+		return
+	}
+	switch msg := cmd().(type) {
+	case nil:
+	case tea.BatchMsg:
+		for _, c := range msg {
+			s.run(c)
+		}
+	default:
+		s.send(msg)
+	}
+}
+
+// press types keys: names as Bubble Tea has them, or text after "type:".
+func (s *screen) press(keys ...string) *screen {
+	s.t.Helper()
+	for _, k := range keys {
+		if text, ok := strings.CutPrefix(k, "type:"); ok {
+			for _, r := range text {
+				s.send(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune{r}})
+			}
+			continue
+		}
+		s.send(keyMsg(k))
+	}
+	return s
+}
+
+func keyMsg(name string) tea.KeyMsg {
+	for t := tea.KeyType(-100); t < 200; t++ {
+		if k := (tea.KeyMsg{Type: t}); k.String() == name && t != tea.KeyRunes {
+			return k
+		}
+	}
+	return tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune(name)}
+}
+
+// text is the picture without styles. Each line must have the screen's width.
+func (s *screen) text() string {
+	s.t.Helper()
+	lines := strings.Split(s.View(), "\n")
+	if len(lines) != s.height {
+		s.t.Errorf("the screen has %d lines, want %d", len(lines), s.height)
+	}
+	for i, l := range lines {
+		if w := ansi.StringWidth(l); w != s.width {
+			s.t.Errorf("line %d is %d cells wide, want %d: %q", i+1, w, s.width, l)
+		}
+		lines[i] = strings.TrimRight(ansi.Strip(l), " ")
+	}
+	return strings.Join(lines, "\n") + "\n"
+}
+
+// has fails the test where the picture lacks a text.
+func (s *screen) has(texts ...string) *screen {
+	s.t.Helper()
+	for _, text := range texts {
+		if got := s.text(); !strings.Contains(got, text) {
+			s.t.Errorf("the screen does not show %q:\n%s", text, got)
+		}
+	}
+	return s
+}
+
+func (s *screen) hasNot(texts ...string) *screen {
+	s.t.Helper()
+	for _, text := range texts {
+		if got := s.text(); strings.Contains(got, text) {
+			s.t.Errorf("the screen shows %q:\n%s", text, got)
+		}
+	}
+	return s
+}
+
+// golden compares the picture with testdata/NAME.txt.
+func (s *screen) golden(name string) {
+	s.t.Helper()
+	got := s.text()
+	file := filepath.Join("testdata", name+".txt")
+	if *update {
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			s.t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if got != string(want) {
+		s.t.Errorf("%s differs (-update writes it anew):\n%s", file, got)
+	}
+}

@@ -1,0 +1,139 @@
+package tui
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+)
+
+// trendLength is how many samples of about a second are kept.
+const trendLength = 60
+
+// trends remembers figures of the last minute, for sparklines and rates. Memory
+// is bounded by the number of controllers.
+type trends struct {
+	at          []time.Time
+	controllers map[string]*trend
+	writes      []uint64
+	requests    []uint64
+}
+
+// trend is what is kept of a controller. Its slices end with the latest sample.
+type trend struct {
+	depth []int
+	syncs []uint64
+}
+
+// sample notes the figures of a snapshot; call it about once a second.
+func (t *trends) sample(s *state.Snapshot, now time.Time, requests uint64) {
+	if n := len(t.at); n > 0 && (now.Before(t.at[n-1]) || now.Sub(t.at[n-1]) > time.Minute) {
+		*t = trends{} // a replay was moved
+	}
+	if t.controllers == nil {
+		t.controllers = map[string]*trend{}
+	}
+	t.at = push(t.at, now)
+	t.requests = push(t.requests, requests)
+	var writes uint64
+	for name, c := range s.Controllers.All() {
+		r := t.controllers[name]
+		if r == nil {
+			r = &trend{}
+			t.controllers[name] = r
+		}
+		r.depth = push(r.depth, c.Now.Ready+c.Now.Waiting+c.Now.Processing)
+		r.syncs = push(r.syncs, c.Syncs)
+		writes += c.Writes.Total()
+	}
+	t.writes = push(t.writes, writes)
+}
+
+func push[T any](s []T, v T) []T {
+	if len(s) >= trendLength {
+		copy(s, s[1:])
+		s = s[:len(s)-1]
+	}
+	return append(s, v)
+}
+
+// rateOver is the span of a rate, in samples.
+const rateOver = 10
+
+// rate is the rise per second of a count over the last samples.
+func (t *trends) rate(counts []uint64) float64 {
+	n := min(len(counts), len(t.at), rateOver+1)
+	if n < 2 {
+		return 0
+	}
+	last, first := counts[len(counts)-1], counts[len(counts)-n]
+	d := t.at[len(t.at)-1].Sub(t.at[len(t.at)-n]).Seconds()
+	if d <= 0 || last < first {
+		return 0
+	}
+	return float64(last-first) / d
+}
+
+func (t *trends) syncsPerSecond(controller string) float64 {
+	if r := t.controllers[controller]; r != nil {
+		return t.rate(r.syncs)
+	}
+	return 0
+}
+
+func (t *trends) requestsPerSecond() float64 { return t.rate(t.requests) }
+func (t *trends) writesPerSecond() float64   { return t.rate(t.writes) }
+
+// depths are the samples of a controller's keys, the latest last.
+func (t *trends) depths(controller string) []int {
+	if r := t.controllers[controller]; r != nil {
+		return r.depth
+	}
+	return nil
+}
+
+// sparkline draws the last samples in at most width cells, scaled to their
+// largest; a zero is a dot at the foot, so that it can be told from little.
+func sparkline(samples []int, width int) string {
+	if len(samples) > width {
+		samples = samples[len(samples)-width:]
+	}
+	top := 0
+	for _, v := range samples {
+		top = max(top, v)
+	}
+	if top == 0 {
+		return ""
+	}
+	bars := []rune("▁▂▃▄▅▆▇█")
+	out := make([]rune, 0, len(samples))
+	for _, v := range samples {
+		if v <= 0 {
+			out = append(out, '·')
+			continue
+		}
+		out = append(out, bars[min((v*len(bars)-1)/top, len(bars)-1)])
+	}
+	return string(out)
+}
+
+// perSecond is a rate for a column; nothing for zero.
+func perSecond(r float64) string {
+	switch {
+	case r <= 0:
+		return ""
+	case r < 10:
+		return strconv.FormatFloat(r, 'f', 1, 64)
+	}
+	return strconv.FormatFloat(r, 'f', 0, 64)
+}
+
+func itoa(n int) string { return strconv.Itoa(n) }
+
+// count is a number for a column; nothing for zero, so that the others stand out.
+func count[N int | int64 | uint64](n N) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.FormatInt(int64(n), 10)
+}
