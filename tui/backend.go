@@ -46,42 +46,97 @@ type Breakpoint struct {
 	Held string
 }
 
-// Caches are the informers that the screen may look into.
+// Caches are the informers that the screen may look into: those of the loops where
+// they run, and others that it opens for itself.
 type Caches interface {
-	// Open makes sure that an informer of the type runs: "pods",
-	// "deployments.apps". What it holds and how it is, the journal tells.
-	Open(ctx context.Context, typ string) error
-	// Release says that the screen does not show the type any more.
-	Release(typ string)
+	// Open gives the cache of a type, "pods" or "deployments.apps", in the words of
+	// kubectl. It starts an informer where none is. Close must be called.
+	Open(ctx context.Context, typ string) (Cache, error)
 	// Stores are all informers, with the facts that the journal does not have.
 	Stores() []state.StoreStats
-	// Rows gives what the cache holds of these objects, in their order; it is
-	// asked for those on the screen only. An object that is not held has no name.
-	Rows(typ string, refs []state.Ref) []CacheRow
-	// Object is the whole object as the cache holds it, redacted; nil where it
-	// does not hold it, or holds metadata only.
-	Object(typ string, ref state.Ref) map[string]any
-	// Live asks the server for it.
-	Live(ctx context.Context, typ string, ref state.Ref) (map[string]any, error)
-	// Fields tells who owns each field, as managedFields have it.
-	Fields(ctx context.Context, typ string, ref state.Ref) ([]FieldOwner, error)
-	// Types are the types that can be opened, for completion.
+	// Types are those that can be opened, for completion.
 	Types(ctx context.Context) ([]string, error)
+	// Object is a whole object as a cache holds it, redacted; nil where none holds
+	// it, or metadata only.
+	Object(ref state.Ref) map[string]any
+	// Live asks the server for an object; it is redacted.
+	Live(ctx context.Context, ref state.Ref) (map[string]any, error)
+}
+
+// Cache is what one informer holds. Its methods may take a while where there are
+// many objects: the screen calls them in commands.
+type Cache interface {
+	Stats() state.StoreStats
+	// Edition changes whenever a window may have changed.
+	Edition() uint64
+	// Window gives at most n rows of what the query chooses, from an offset on. The
+	// error is of the query.
+	Window(q CacheQuery, offset, n int) (CacheWindow, error)
+	// Find is the place of an object among what the query chooses.
+	Find(q CacheQuery, namespace, name string) (int, bool)
+	Object(namespace, name string) (CacheObject, bool)
+	// Compare asks the server for the object too.
+	Compare(ctx context.Context, namespace, name string) (CacheComparison, error)
+	Close()
+}
+
+// CacheQuery chooses and sorts the rows of a cache.
+type CacheQuery struct {
+	// Text is looked for in "namespace/name": as text, as a regular expression, or
+	// fuzzily. Invert keeps what does not match. Labels is a selector.
+	Text                  string
+	Regexp, Fuzzy, Invert bool
+	Labels                string
+	// Sort is "namespace", which is the zero value too, "name", "age",
+	// "resourceVersion" or "changed".
+	Sort       string
+	Descending bool
+}
+
+// CacheWindow is a part of a cache.
+type CacheWindow struct {
+	Rows []CacheRow
+	// Offset is the place of the first row, Total the number of rows that the query
+	// chooses.
+	Offset, Total int
+	// Built: each object has been looked at; until then Seen of Objects have.
+	Built         bool
+	Seen, Objects int
+	// Synced: the first list is complete. Until then Expected is how many objects
+	// there will be, where the server told.
+	Synced   bool
+	Expected int
 }
 
 // CacheRow is an object of a cache in a line.
 type CacheRow struct {
-	Ref        state.Ref
-	Version    string // resourceVersion
-	Created    time.Time
-	Deleting   time.Time
-	Labels     map[string]string
-	Finalizers []string
-	Owner      *state.OwnerRef
-	Status     *state.ObjectStatus
+	state.Ref
+	ResourceVersion            string
+	Labels                     map[string]string
+	Created, Changed, Deleting time.Time
+	Finalizers                 int
+	Owner                      *state.Ref
+	Status                     *state.ObjectStatus
 }
 
-// FieldOwner says which manager owns a field.
+// CacheObject is one object of a cache.
+type CacheObject struct {
+	CacheRow
+	// Content is what the cache holds, redacted and without managedFields.
+	Content map[string]any
+	Fields  []FieldOwner
+}
+
+// CacheComparison is an object of a cache beside the server's.
+type CacheComparison struct {
+	state.ServerView
+	// Held tells whether the cache has it, Live whether the server has.
+	Held, Live bool
+	// Changes lead from the cache's to the server's.
+	Changes []state.FieldChange
+}
+
+// FieldOwner says which manager wrote a field last.
 type FieldOwner struct {
 	Path, Manager, Operation, Subresource string
 	At                                    time.Time

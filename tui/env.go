@@ -36,6 +36,13 @@ type Options struct {
 	Location *time.Location
 	// Start is the page shown first; 1 where it is zero.
 	Start int
+	// Connect makes the parts while the screen is up already, and returns what
+	// puts them into Options. Its error ends the screen, and Run returns it. Nil
+	// where the parts are there.
+	Connect func(context.Context) (func(*Options), error)
+	// Crashed is closed when the session cannot go on; Crash says why.
+	Crashed <-chan struct{}
+	Crash   func() error
 }
 
 // env is what pages read. It belongs to the program's goroutine.
@@ -49,6 +56,8 @@ type env struct {
 	now          time.Time
 	trends       trends
 	paused       bool
+	// connecting: Connect has not returned yet.
+	connecting bool
 }
 
 // without says why an action cannot be done, for a part that is there or not.
@@ -56,6 +65,8 @@ func (e *env) without(have bool) string {
 	switch {
 	case have:
 		return ""
+	case e.connecting:
+		return "still connecting"
 	case e.Missing != "":
 		return e.Missing
 	}

@@ -51,7 +51,7 @@ func (m *model) badge() span {
 		return span{" SANDBOX ", styleSandbox}
 	case s.Mode == state.ModeActive:
 		return span{" ACTIVE ", styleActive}
-	case m.env.Observing:
+	case m.env.Observing && !running(m.env.latest):
 		return span{" OBSERVING ", styleObserve}
 	case s.Mode == state.ModeDryRunClient, s.Mode == state.ModeDryRunServer:
 		return span{" " + strings.ToUpper(string(s.Mode)) + " ", styleDry}
@@ -59,6 +59,16 @@ func (m *model) badge() span {
 		return span{" " + strings.ToUpper(string(s.Mode)) + " ", styleObserve}
 	}
 	return span{" CONNECTING ", styleObserve}
+}
+
+// running reports whether a loop of this process runs.
+func running(s *state.Snapshot) bool {
+	for _, c := range s.Controllers.All() {
+		if c.Status == state.ControllerRunning || c.Status == state.ControllerStarting {
+			return true
+		}
+	}
+	return false
 }
 
 func (m *model) headline(w int) string {
@@ -154,6 +164,8 @@ func (m *model) titleLine(w int) string {
 	if m.text != nil {
 		l = line{{" " + m.text.title, styleTitle}}
 		right = append(right, span{m.text.place(), styleDim})
+	} else if e.connecting {
+		l = line{{" Connecting: " + lastNote(e.latest), styleTitle}}
 	} else {
 		l = line{{" " + m.page().title(e), styleTitle}}
 		if f := m.page().filtering(); f != nil && f.current.text != "" {
@@ -164,6 +176,16 @@ func (m *model) titleLine(w int) string {
 		right = append(right, span{fmt.Sprintf("SCREEN PAUSED, %d entries behind", e.latest.Seq-e.snap.Seq), styleWarn})
 	}
 	return spread(e.Theme, l, right, w)
+}
+
+// lastNote is what the session said last.
+func lastNote(s *state.Snapshot) string {
+	for e := range s.Notes.Backward() {
+		if note, ok := e.Event.(state.Note); ok {
+			return note.Text
+		}
+	}
+	return "…"
 }
 
 // alarm is what must not be missed: a server that does not answer, two leaders.

@@ -33,6 +33,8 @@ type model struct {
 	quitting      bool
 	// ended is why no further snapshot will come.
 	ended string
+	// failed is what Run returns.
+	failed error
 }
 
 // newModel makes the root on a context that ends with the program.
@@ -63,11 +65,48 @@ type (
 	}
 	// secondMsg is the root's clock.
 	secondMsg struct{}
+	// connectedMsg brings the parts of the session.
+	connectedMsg struct {
+		set func(*Options)
+		err error
+	}
+	// failedMsg ends the screen with an error.
+	failedMsg struct{ err error }
 )
 
 // Init starts the two sources of messages: the journal and the clock.
 func (m *model) Init() tea.Cmd {
-	return tea.Batch(m.next(nil), second(), m.page().update(shownMsg{}, m.env))
+	return tea.Batch(m.next(nil), second(), m.connect(), m.watchCrash(), m.page().update(shownMsg{}, m.env))
+}
+
+// connect makes the parts of the session, where that is left to the screen.
+func (m *model) connect() tea.Cmd {
+	connect, ctx := m.env.Connect, m.env.ctx
+	if connect == nil {
+		return nil
+	}
+	m.env.connecting = true
+	return func() tea.Msg {
+		set, err := connect(ctx)
+		return connectedMsg{set, err}
+	}
+}
+
+// watchCrash ends the screen when the session has crashed. Crashed is known once
+// there are parts.
+func (m *model) watchCrash() tea.Cmd {
+	crashed, crash, ctx := m.env.Crashed, m.env.Crash, m.env.ctx
+	if crashed == nil {
+		return nil
+	}
+	return func() tea.Msg {
+		select {
+		case <-crashed:
+			return failedMsg{crash()}
+		case <-ctx.Done():
+			return nil
+		}
+	}
 }
 
 // next waits for a snapshot in a goroutine of Bubble Tea's.
@@ -94,6 +133,11 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		return m, m.took(msg)
 	case secondMsg:
 		return m, tea.Batch(second(), m.tick())
+	case connectedMsg:
+		return m, m.connected(msg)
+	case failedMsg:
+		m.failed = msg.err
+		return m, m.quit()
 	case pageMsg:
 		return m, m.pages[msg.page].update(msg.msg, m.env)
 	case jumpMsg:
@@ -121,6 +165,16 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		return m, tea.ClearScreen
 	}
 	return m, nil
+}
+
+// connected takes the parts over. The page on the screen may ask them from now on.
+func (m *model) connected(msg connectedMsg) tea.Cmd {
+	m.env.connecting = false
+	if msg.err != nil {
+		return send(failedMsg{msg.err})
+	}
+	msg.set(m.env.Options)
+	return tea.Batch(m.watchCrash(), m.page().update(shownMsg{}, m.env))
 }
 
 // took takes a snapshot over. A paused screen keeps the one that it shows.

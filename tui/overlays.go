@@ -95,7 +95,7 @@ func (m *model) objectYAML(s subject) tea.Cmd {
 	e := m.env
 	title := s.object.String() + ", as the cache holds it"
 	if e.Caches != nil {
-		if o := e.Caches.Object(s.object.Type(), s.object); o != nil {
+		if o := e.Caches.Object(s.object); o != nil {
 			return showYAML(title, o)
 		}
 		caches, ctx := e.Caches, e.ctx
@@ -108,7 +108,7 @@ func (m *model) objectYAML(s subject) tea.Cmd {
 }
 
 func liveYAML(ctx context.Context, caches Caches, ref state.Ref) tea.Msg {
-	o, err := caches.Live(ctx, ref.Type(), ref)
+	o, err := caches.Live(ctx, ref)
 	if err != nil {
 		return sayMsg{text: err.Error(), bad: true}
 	}
