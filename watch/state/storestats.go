@@ -2,11 +2,14 @@ package state
 
 import "time"
 
-// StoreStats is one informer of the loops: what it holds and how fresh that is.
+// StoreStats is one informer, of the loops or of the screen: what it holds and how
+// fresh that is.
 type StoreStats struct {
 	// Type is what it watches, "deployments.apps", in Version.
 	Type    string `json:"type"`
 	Version string `json:"version,omitempty"`
+	// Namespace is the one it is confined to; empty for all.
+	Namespace string `json:"namespace,omitempty"`
 	// Metadata: it holds the metadata of objects and nothing else.
 	Metadata bool `json:"metadata,omitempty"`
 
@@ -15,12 +18,22 @@ type StoreStats struct {
 	// Synced: every handler has got the first list.
 	Synced  bool `json:"synced"`
 	Objects int  `json:"objects"`
+	// Arrived counts the objects of a list that is under way, and Expected is how
+	// many there will be, where the server told.
+	Arrived  int `json:"arrived,omitempty"`
+	Expected int `json:"expected,omitempty"`
 	// ResourceVersion is that of the last list, event or bookmark.
 	ResourceVersion string `json:"resourceVersion,omitempty"`
+	// FIFODepth counts the deltas between the reflector and the store; nil where
+	// it is not known.
+	FIFODepth *int `json:"fifoDepth,omitempty"`
 
 	// Events counts what it delivered, and LastEvent is when it did so last.
 	Events    uint64    `json:"events"`
 	LastEvent time.Time `json:"lastEvent,omitzero"`
+	// LastBookmark is when the server last told that nothing has happened; zero
+	// where that is not known.
+	LastBookmark time.Time `json:"lastBookmark,omitzero"`
 	// LastMoved is when ResourceVersion was last seen to move, by an event or
 	// by a bookmark; it is looked at every second or so.
 	LastMoved time.Time `json:"lastMoved,omitzero"`

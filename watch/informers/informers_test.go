@@ -1,0 +1,488 @@
+package informers
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/kctl-ctrl/kctl-ctrl/watch/owners"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+)
+
+var pods = owners.Type{Version: "v1", Resource: "pods", Kind: "Pod", Namespaced: true}
+
+// journal keeps what is recorded.
+type journal struct {
+	mu     sync.Mutex
+	events []state.Event
+}
+
+func (j *journal) Record(e state.Event) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.events = append(j.events, e)
+}
+
+// lines are the events in words.
+func (j *journal) lines() []string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	var lines []string
+	for _, e := range j.events {
+		switch e := e.(type) {
+		case state.InformerChanged:
+			lines = append(lines, fmt.Sprintf("%s %s", e.Informer, e.Status))
+		case state.ObjectChanged:
+			lines = append(lines, fmt.Sprintf("%s %s", e.Change, e.Object.Key()))
+		case state.Gap:
+			lines = append(lines, "gap "+e.Informer)
+		}
+	}
+	return lines
+}
+
+// until waits for a condition.
+func until(t testing.TB, what string, condition func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(30 * time.Second)
+	for !condition() {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited in vain until %s", what)
+		}
+		time.Sleep(2 * time.Millisecond)
+	}
+}
+
+func newSet(t testing.TB, s *apiServer, o Options) (*Set, *journal) {
+	t.Helper()
+	j := &journal{}
+	o.Recorder = j
+	set, err := New(s.config(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(set.Close)
+	return set, j
+}
+
+func open(t testing.TB, set *Set, typ owners.Type, contents Contents) *Handle {
+	t.Helper()
+	h, err := set.Open(typ, "", contents)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+func synced(h *Handle) func() bool {
+	return func() bool { return h.Stats().Status == state.InformerSynced }
+}
+
+func names(t testing.TB, h *Handle, q Query) string {
+	t.Helper()
+	w, err := h.Window(q, 0, 1000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, r := range w.Rows {
+		out = append(out, r.Name)
+	}
+	return strings.Join(out, " ")
+}
+
+func TestInformerFollows(t *testing.T) {
+	for _, contents := range []Contents{Metadata, Whole} {
+		t.Run(string(contents), func(t *testing.T) {
+			server := newServer(t, pod("shop", "db"), pod("shop", "web"))
+			set, j := newSet(t, server, Options{})
+			h := open(t, set, pods, contents)
+			until(t, "it synced", synced(h))
+			if got := names(t, h, Query{}); got != "db web" {
+				t.Errorf("rows: %s", got)
+			}
+			server.set("ADDED", pod("shop", "cache"))
+			server.set("MODIFIED", pod("shop", "web", labelled("app", "web")))
+			server.set("DELETED", pod("shop", "db"))
+			until(t, "it followed", func() bool { return names(t, h, Query{}) == "cache web" })
+
+			w, _ := h.Window(Query{Sort: ByChange}, 0, 1)
+			if r := w.Rows[0]; r.Name != "web" || r.Labels["app"] != "web" || r.Changed.IsZero() || (r.Status != nil) != (contents == Whole) {
+				t.Errorf("row: %+v", r)
+			}
+			stats := h.Stats()
+			if stats.Objects != 2 || stats.ResourceVersion != "105" || stats.Events != 5 || stats.LastEvent.IsZero() || stats.Metadata == (contents == Whole) ||
+				stats.FIFODepth == nil || *stats.FIFODepth != 0 || stats.Handlers[0] != (state.HandlerStats{Controller: "screen", Synced: true, ResourceVersion: "105"}) {
+				t.Errorf("stats: %+v", stats)
+			}
+			server.bookmark()
+			until(t, "the bookmark came", func() bool { return h.Stats().ResourceVersion == "106" })
+			if h.Stats().LastBookmark.IsZero() {
+				t.Error("it has no time")
+			}
+			want := []string{
+				"pods listing", "listed shop/db", "listed shop/web", "pods synced", "added shop/cache", "updated shop/web", "deleted shop/db",
+			}
+			got := j.lines()
+			slices.Sort(got[1:min(4, len(got))])
+			slices.Sort(want[1:4])
+			if !slices.Equal(got, want) {
+				t.Errorf("journal: %q", got)
+			}
+		})
+	}
+}
+
+// What has arrived is shown while the rest is under way, with how much there is.
+func TestFirstRows(t *testing.T) {
+	var all []object
+	for i := range 250 {
+		all = append(all, pod("shop", fmt.Sprintf("web-%03d", i)))
+	}
+	server := newServer(t, all...)
+	hold := make(chan struct{})
+	server.hold = hold
+	set, _ := newSet(t, server, Options{Listed: 100})
+	h := open(t, set, pods, Whole)
+	until(t, "all are shown", func() bool { w, _ := h.Window(Query{}, 0, 10); return w.Total == 250 })
+	w, err := h.Window(Query{Text: "WEB-24", Descending: true}, 0, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w.Synced {
+		t.Error("it says that the list is complete")
+	}
+	until(t, "the number is known", func() bool { w, _ := h.Window(Query{}, 0, 1); return w.Expected == 250 })
+	if stats := h.Stats(); stats.Status != state.InformerListing || stats.Arrived != 250 || stats.Expected != 250 || stats.Synced {
+		t.Errorf("stats: %+v", stats)
+	}
+	// One goes before the list is complete; nobody tells of it.
+	server.change(func() { delete(server.objects, "shop/web-007") })
+	server.stop()
+	server.change(func() { server.hold = nil })
+	server.restart()
+	until(t, "it synced", synced(h))
+	if w, _ := h.Window(Query{}, 0, 10); w.Total != 249 || !w.Synced || h.Stats().Arrived != 0 {
+		t.Errorf("%+v", w)
+	}
+	until(t, "the view is built", func() bool { w, err = h.Window(Query{Text: "WEB-24", Descending: true}, 0, 3); return w.Built })
+	if w.Total != 10 || w.Rows[0].Name != "web-249" || w.Rows[2].Name != "web-247" {
+		t.Errorf("%+v", w)
+	}
+}
+
+// The objects of a long list are counted in the journal, not told.
+func TestLongListIsNotTold(t *testing.T) {
+	server := newServer(t, pod("shop", "a"), pod("shop", "b"), pod("shop", "c"))
+	set, j := newSet(t, server, Options{Listed: 2})
+	h := open(t, set, pods, Metadata)
+	until(t, "it synced", synced(h))
+	server.set("ADDED", pod("shop", "d"))
+	until(t, "it is told", func() bool { return len(j.lines()) == 3 })
+	if got := j.lines(); !slices.Equal(got, []string{"pods listing", "pods synced", "added shop/d"}) {
+		t.Errorf("journal: %q", got)
+	}
+	if e := j.events[1].(state.InformerChanged); e.Objects != 3 {
+		t.Errorf("it counts %d", e.Objects)
+	}
+}
+
+// A server that cannot stream a list is asked for a plain one.
+func TestPlainList(t *testing.T) {
+	server := newServer(t, pod("shop", "db"), pod("shop", "web"))
+	server.plain = true
+	set, j := newSet(t, server, Options{})
+	h := open(t, set, pods, Whole)
+	until(t, "it synced", synced(h))
+	server.set("MODIFIED", pod("shop", "web"))
+	until(t, "it followed", func() bool { return h.Stats().Events == 3 })
+	for _, line := range j.lines() {
+		if strings.Contains(line, "gap") || strings.Contains(line, "failed") {
+			t.Errorf("journal: %q", j.lines())
+		}
+	}
+}
+
+// A list after the first is a gap, and what it brings is right.
+func TestRelistIsAGap(t *testing.T) {
+	server := newServer(t, pod("shop", "db"), pod("shop", "web"))
+	set, j := newSet(t, server, Options{})
+	h := open(t, set, pods, Metadata)
+	until(t, "it synced", synced(h))
+	server.change(func() { delete(server.objects, "shop/db") })
+	server.forget()
+	until(t, "it listed again", func() bool { return h.Stats().Relists == 1 && synced(h)() && names(t, h, Query{}) == "web" })
+	stats := h.Stats()
+	if !strings.Contains(stats.LastRelist, "too old") || stats.LastRelistAt.IsZero() {
+		t.Errorf("stats: %+v", stats)
+	}
+	until(t, "it is told", func() bool { return len(j.lines()) == 8 })
+	got := j.lines()[4:]
+	slices.Sort(got)
+	if !slices.Equal(got, []string{"deleted shop/db", "gap pods", "pods relisted", "pods synced"}) {
+		t.Errorf("journal: %q", j.lines())
+	}
+}
+
+func TestForbidden(t *testing.T) {
+	server := newServer(t, pod("shop", "web"))
+	server.refuse = map[string]int{"list": http.StatusForbidden, "watch": http.StatusForbidden}
+	set, j := newSet(t, server, Options{})
+	h := open(t, set, pods, Metadata)
+	until(t, "it failed at both", func() bool { return strings.Contains(h.Stats().Reason, "cannot list") })
+	stats := h.Stats()
+	if stats.Status != state.InformerFailed || !strings.Contains(stats.Reason, `list pods: pods is forbidden: User "eve" cannot list`) {
+		t.Errorf("stats: %+v", stats)
+	}
+	// Watch, list and the first page.
+	if n := server.asked("watch") + server.asked("list"); n > 4 {
+		t.Errorf("%d requests", n)
+	}
+	if c := set.Contact(); !c.Lost.IsZero() {
+		t.Errorf("a server that says no is taken for lost: %+v", c)
+	}
+	server.change(func() { clear(server.refuse) })
+	until(t, "it is let in", func() bool { set.Retry(); return synced(h)() })
+	if got := names(t, h, Query{}); got != "web" {
+		t.Errorf("rows: %s", got)
+	}
+	if got := j.lines(); got[1] != "pods failed" {
+		t.Errorf("journal: %q", got)
+	}
+}
+
+// Who may list and not watch sees what the list gave, and why it stands still.
+func TestForbiddenWatch(t *testing.T) {
+	server := newServer(t, pod("shop", "web"))
+	server.refuse = map[string]int{"watch": http.StatusForbidden}
+	set, _ := newSet(t, server, Options{})
+	h := open(t, set, pods, Metadata)
+	until(t, "it synced", func() bool { return h.Stats().Synced })
+	if stats := h.Stats(); stats.Status != state.InformerFailed || !strings.Contains(stats.Reason, "cannot watch") || names(t, h, Query{}) != "web" {
+		t.Errorf("stats: %+v", stats)
+	}
+}
+
+func TestRefusalsAreSpaced(t *testing.T) {
+	r := newRefusals()
+	var total time.Duration
+	for range 12 {
+		r.note("list")
+		total += r.pause["list"]
+	}
+	if r.pause["list"] != refusedMost || total < 20*time.Minute || r.holds("watch") || !r.holds("list") {
+		t.Errorf("%v after %v", r.pause, total)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if err := r.wait(ctx, "list", 0); err == nil {
+		t.Error("it does not wait")
+	}
+	r.clear("list")
+	if err := r.wait(context.Background(), "list", 0); err != nil || r.holds("list") {
+		t.Error("it waits still")
+	}
+}
+
+// A server that goes away is noticed, and so is its return, without a restart.
+func TestServerGone(t *testing.T) {
+	server := newServer(t, pod("shop", "web"))
+	set, j := newSet(t, server, Options{})
+	h := open(t, set, pods, Metadata)
+	until(t, "it synced", synced(h))
+	if c := set.Contact(); c.Last.IsZero() || !c.Lost.IsZero() {
+		t.Errorf("contact: %+v", c)
+	}
+	server.stop()
+	until(t, "it is lost", func() bool { c := set.Contact(); return !c.Lost.IsZero() && c.Probes > 1 })
+	c := set.Contact()
+	if c.Reason == "" || c.Last.After(time.Now()) {
+		t.Errorf("contact: %+v", c)
+	}
+	until(t, "it says so", func() bool { return h.Stats().Status == state.InformerFailed })
+	if got := names(t, h, Query{}); got != "web" {
+		t.Errorf("rows: %s", got)
+	}
+	server.set("ADDED", pod("shop", "cache"))
+	server.restart()
+	back := time.Now()
+	until(t, "it is back", func() bool { return synced(h)() && names(t, h, Query{}) == "cache web" })
+	t.Logf("back after %v", time.Since(back))
+	if c := set.Contact(); !c.Lost.IsZero() || c.Reason != "" {
+		t.Errorf("contact: %+v", c)
+	}
+	for _, line := range j.lines() {
+		if strings.HasPrefix(line, "gap") {
+			t.Errorf("the watch went on where it was: %q", j.lines())
+		}
+	}
+}
+
+// A server that is up and not ready is waited for.
+func TestServerNotReady(t *testing.T) {
+	server := newServer(t, pod("shop", "web"))
+	server.refuse = map[string]int{"list": 503, "watch": 503}
+	set, _ := newSet(t, server, Options{})
+	h := open(t, set, pods, Metadata)
+	until(t, "it failed", func() bool { return h.Stats().Status == state.InformerFailed })
+	server.change(func() { clear(server.refuse) })
+	until(t, "it synced", synced(h))
+}
+
+// Informers are shared, outlive their last user by the grace, and end.
+func TestShared(t *testing.T) {
+	server := newServer(t, pod("shop", "web"))
+	set, j := newSet(t, server, Options{Grace: time.Hour})
+	one, two := open(t, set, pods, Whole), open(t, set, pods, Metadata)
+	if one.informer != two.informer {
+		t.Error("whole objects do for who wants metadata")
+	}
+	until(t, "it synced", synced(one))
+	other, err := set.Open(pods, "shop", Metadata)
+	if err != nil || other.informer == one.informer {
+		t.Errorf("another namespace: %v", err)
+	}
+	one.Close()
+	one.Close()
+	two.Close()
+	again := open(t, set, pods, Whole)
+	if again.informer != two.informer || len(set.Stats()) != 2 {
+		t.Error("it ended before the grace was over")
+	}
+	set.Close()
+	if _, err := set.Open(pods, "", Metadata); err != ErrClosed {
+		t.Errorf("open after the end: %v", err)
+	}
+	if n := strings.Count(strings.Join(j.lines(), "\n"), "pods stopped"); n != 2 {
+		t.Errorf("%d have stopped: %q", n, j.lines())
+	}
+}
+
+func TestNoGrace(t *testing.T) {
+	server := newServer(t, pod("shop", "web"))
+	set, j := newSet(t, server, Options{Grace: -1})
+	h := open(t, set, pods, Metadata)
+	until(t, "it synced", synced(h))
+	h.Close()
+	until(t, "it stopped", func() bool { return slices.Contains(j.lines(), "pods stopped") })
+	if len(set.Stats()) != 0 {
+		t.Error("it is still there")
+	}
+}
+
+func TestSilent(t *testing.T) {
+	server := newServer(t, pod("shop", "web"))
+	set, j := newSet(t, server, Options{Silent: func(r state.Ref) bool { return r.Type() == "pods" }})
+	until(t, "it synced", synced(open(t, set, pods, Metadata)))
+	if got := j.lines(); len(got) > 0 {
+		t.Errorf("journal: %q", got)
+	}
+}
+
+const canary = "Y2FuYXJ5"
+
+// The values of a Secret reach neither the store nor anybody.
+func TestSecrets(t *testing.T) {
+	secret := object{
+		"apiVersion": "v1", "kind": "Secret", "type": "Opaque", "data": object{"password": canary},
+		"metadata": object{
+			"name": "db", "namespace": "shop", "uid": "1",
+			"annotations":   object{"kubectl.kubernetes.io/last-applied-configuration": canary},
+			"managedFields": []any{object{"manager": "kubectl", "operation": "Apply", "fieldsType": "FieldsV1", "fieldsV1": object{"f:data": object{"f:password": object{}}}}},
+		},
+	}
+	for _, plain := range []bool{false, true} {
+		server := newServer(t, secret)
+		server.plain = plain
+		set, _ := newSet(t, server, Options{})
+		h := open(t, set, owners.Type{Version: "v1", Resource: "secrets", Kind: "Secret", Namespaced: true}, Whole)
+		until(t, "it synced", synced(h))
+		o, found := h.Object("shop", "db")
+		if !found || o.Content["data"].(object)["password"] != state.Hidden || len(o.Owners) != 1 || o.Owners[0].Path != "data.password" {
+			t.Errorf("object: %+v", o)
+		}
+		changed := pod("shop", "db")["metadata"].(object)
+		changed["annotations"] = object{"kubectl.kubernetes.io/last-applied-configuration": canary}
+		server.set("MODIFIED", object{"apiVersion": "v1", "kind": "Secret", "data": object{"password": canary + "2"}, "metadata": changed})
+		compared, err := h.Compare(context.Background(), "shop", "db")
+		if err != nil || compared.Freshness != state.Current {
+			t.Errorf("compared: %+v %v", compared, err)
+		}
+		for _, o := range append(h.real.GetStore().List(), o, compared) {
+			text, err := json.Marshal(o)
+			if err != nil || strings.Contains(string(text), canary) {
+				t.Errorf("a value: %s %v", text, err)
+			}
+		}
+	}
+}
+
+func TestObjectAndCompare(t *testing.T) {
+	managed := func(meta object) {
+		meta["managedFields"] = []any{
+			object{"manager": "kubectl", "operation": "Apply", "time": "2026-01-02T03:04:05Z", "fieldsType": "FieldsV1", "fieldsV1": object{
+				"f:spec":     object{"f:containers": object{`k:{"name":"web"}`: object{".": object{}, "f:image": object{}}}},
+				"f:metadata": object{"f:labels": object{"f:example.com/app": object{}}, "f:finalizers": object{`v:"orphan"`: object{}}},
+			}},
+			object{"manager": "kubelet", "operation": "Update", "subresource": "status", "fieldsType": "FieldsV1", "fieldsV1": object{"f:status": object{"f:phase": object{}}}},
+			object{"manager": "odd", "operation": "Update", "fieldsType": "FieldsV1", "fieldsV1": object{"nonsense": 1}},
+		}
+	}
+	server := newServer(t, pod("shop", "web", managed, labelled("example.com/app", "web")))
+	set, _ := newSet(t, server, Options{})
+	h := open(t, set, pods, Whole)
+	until(t, "it synced", synced(h))
+	o, found := h.Object("shop", "web")
+	if !found || o.Content["kind"] != "Pod" || o.Content["metadata"].(object)["managedFields"] != nil || o.Status == nil {
+		t.Errorf("object: %+v", o)
+	}
+	var got []string
+	for _, f := range o.Owners {
+		got = append(got, f.Path+" "+f.Manager+" "+f.Operation+f.Subresource)
+	}
+	want := []string{
+		`metadata.finalizers[=orphan] kubectl Apply`, `metadata.labels["example.com/app"] kubectl Apply`, `spec.containers[name=web].image kubectl Apply`,
+		`status.phase kubelet Updatestatus`, `… odd Update`,
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("owners: %q", got)
+	}
+	if _, found := h.Object("shop", "nobody"); found {
+		t.Error("it has what is not there")
+	}
+
+	compare := func(name string) Comparison {
+		c, err := h.Compare(context.Background(), "shop", name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	if c := compare("web"); c.Freshness != state.Current || len(c.Changes) != 0 || c.ResourceVersion == "" {
+		t.Errorf("%+v", c)
+	}
+	// The watch does not tell of these.
+	server.change(func() {
+		live := pod("shop", "web", managed, labelled("example.com/app", "shop"))
+		live["metadata"].(object)["resourceVersion"] = "999"
+		server.objects["shop/web"] = live
+		server.objects["shop/new"] = live
+	})
+	c := compare("web")
+	if c.Freshness != state.Behind || len(c.Changes) != 2 || c.Changes[0].Path != `metadata.labels["example.com/app"]` {
+		t.Errorf("%+v", c)
+	}
+	if c := compare("new"); c.Freshness != state.Missing || c.Held != nil || c.Live == nil {
+		t.Errorf("%+v", c)
+	}
+	server.change(func() { delete(server.objects, "shop/web") })
+	if c := compare("web"); c.Freshness != state.Gone || c.Held == nil || c.Live != nil {
+		t.Errorf("%+v", c)
+	}
+}

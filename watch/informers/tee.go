@@ -1,0 +1,314 @@
+package informers
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+)
+
+const (
+	// firstPage is how many objects are asked for beside the first list.
+	firstPage = 100
+
+	refusedFirst = 2 * time.Second
+	refusedMost  = 5 * time.Minute
+	retryFirst   = 100 * time.Millisecond
+	retryMost    = 5 * time.Second
+)
+
+// list is the reflector's List.
+func (in *informer) list(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+	if o.Continue == "" {
+		in.begins()
+	}
+	list, err := attempt(ctx, in, "list", true, func(ctx context.Context) (runtime.Object, error) { return in.source.list(ctx, o) }, nil)
+	if err != nil {
+		return nil, err
+	}
+	m, err := meta.ListAccessor(list)
+	if err != nil {
+		return nil, err
+	}
+	n := 0
+	err = meta.EachListItem(list, func(o runtime.Object) error {
+		in.passes(o, shown)
+		n++
+		return nil
+	})
+	in.arrives(n, m.GetRemainingItemCount())
+	if err == nil && m.GetContinue() == "" {
+		in.listed(m.GetResourceVersion())
+	}
+	return list, err
+}
+
+// watch is the reflector's Watch.
+func (in *informer) watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+	initial := o.SendInitialEvents != nil && *o.SendInitialEvents
+	if initial {
+		in.begins()
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	// A server that cannot send a list this way may answer with anything: the
+	// reflector then asks for a plain list.
+	w, err := attempt(ctx, in, "watch", !initial, func(ctx context.Context) (watch.Interface, error) { return in.source.watch(ctx, o) }, watch.Interface.Stop)
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	t := &tee{in: in, from: w, to: make(chan watch.Event, 64), done: make(chan struct{}), initial: initial}
+	go func() {
+		defer cancel()
+		t.run()
+	}()
+	return t, nil
+}
+
+// peek asks for a first page, to have something to show and to know how much
+// there is to come. Nothing depends on it.
+func (in *informer) peek(ctx context.Context) {
+	if in.contact.wait(ctx) != nil {
+		return
+	}
+	list, err := in.source.list(ctx, metav1.ListOptions{Limit: firstPage})
+	if err != nil {
+		return
+	}
+	in.contact.heard()
+	m, err := meta.ListAccessor(list)
+	if err != nil {
+		return
+	}
+	n := 0
+	_ = meta.EachListItem(list, func(o runtime.Object) error {
+		in.passes(o, spare)
+		n++
+		return nil
+	})
+	if rest := m.GetRemainingItemCount(); rest != nil {
+		n += int(*rest)
+	} else if m.GetContinue() != "" {
+		return
+	}
+	in.expects(n)
+}
+
+// attempt makes a request until it is answered: with success, or with an answer
+// that the reflector has to deal with. patient is for those that are repeated
+// also where the server answers that it is not ready. drop gets a result that
+// came when the request had been given up.
+func attempt[T any](ctx context.Context, in *informer, verb string, patient bool, request func(context.Context) (T, error), drop func(T)) (T, error) {
+	var none T
+	pause := time.Duration(0)
+	for {
+		if err := in.contact.wait(ctx); err != nil {
+			return none, err
+		}
+		if err := in.refusals.wait(ctx, verb, pause); err != nil {
+			return none, err
+		}
+		pause = min(max(2*pause, retryFirst), retryMost)
+		// The context of a watch is its life: it is left alone once there is one.
+		once, cancel := context.WithCancel(ctx)
+		forget := in.contact.onFound(cancel)
+		result, err := request(once)
+		inTime := forget()
+		switch {
+		case err == nil && !inTime && once.Err() != nil:
+			if drop != nil {
+				drop(result)
+			}
+			continue
+		case err == nil:
+			context.AfterFunc(ctx, cancel)
+			in.contact.heard()
+			in.refusals.clear(verb)
+			in.answers(verb)
+			return result, nil
+		}
+		cancel()
+		switch {
+		case ctx.Err() != nil:
+			return none, err
+		case answered(err):
+			in.contact.heard()
+			if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
+				in.ended(err.Error())
+				return none, err
+			}
+			if refused(err) {
+				in.refusals.note(verb)
+			}
+			if unready(err) && patient {
+				in.fails(verb, err)
+				continue
+			}
+			if verb == "list" || patient || refused(err) {
+				in.fails(verb, err)
+			}
+			return none, err
+		case unanswered(err):
+			if !inTime {
+				continue // given up, because the server is back
+			}
+			in.fails(verb, err)
+			in.contact.lost(err)
+		default:
+			in.fails(verb, err)
+			return none, err
+		}
+	}
+}
+
+// tee is a watch that shows what passes.
+type tee struct {
+	in      *informer
+	from    watch.Interface
+	to      chan watch.Event
+	done    chan struct{}
+	once    sync.Once
+	initial bool // the list is still under way
+	failed  bool // it ends with an error
+}
+
+func (t *tee) ResultChan() <-chan watch.Event { return t.to }
+
+func (t *tee) Stop() {
+	t.once.Do(func() { close(t.done) })
+	t.from.Stop()
+}
+
+func (t *tee) run() {
+	defer close(t.to)
+	defer t.from.Stop()
+	for e := range t.from.ResultChan() {
+		t.see(e)
+		select {
+		case t.to <- e:
+		case <-t.done:
+			return
+		}
+	}
+	if !t.failed {
+		t.in.ended("the server ended the watch")
+	}
+}
+
+func (t *tee) see(e watch.Event) {
+	t.in.contact.heard()
+	switch e.Type {
+	case watch.Error:
+		t.failed = true
+		t.in.ended(apierrors.FromObject(e.Object).Error())
+	case watch.Bookmark:
+		m, err := meta.Accessor(e.Object)
+		if err != nil {
+			return
+		}
+		if t.initial && m.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true" {
+			t.initial = false
+			t.in.listed(m.GetResourceVersion())
+			return
+		}
+		t.in.bookmarked(m.GetResourceVersion())
+	case watch.Added, watch.Modified, watch.Deleted:
+		as := hidden
+		switch {
+		case t.initial && e.Type == watch.Deleted:
+			as = unshown
+		case t.initial:
+			as = shown
+		}
+		o := t.in.passes(e.Object, as)
+		switch {
+		case t.initial && e.Type == watch.Added:
+			t.in.arrives(1, nil)
+		case !t.initial && o != nil:
+			t.in.happens(o)
+		}
+	}
+}
+
+// conceal takes the values out of a Secret before anybody has it. managedFields
+// stay: they name fields only.
+func conceal(u *unstructured.Unstructured) {
+	managed, found, _ := unstructured.NestedFieldNoCopy(u.Object, "metadata", "managedFields")
+	u.Object = state.Redact(state.Ref{Version: "v1", Resource: "secrets"}, u.Object)
+	if m, ok := u.Object["metadata"].(map[string]any); ok && found {
+		m["managedFields"] = managed
+	}
+}
+
+// refusals space out what the server refuses.
+type refusals struct {
+	mu    sync.Mutex
+	until map[string]time.Time
+	pause map[string]time.Duration
+	again chan struct{} // closed to try at once
+}
+
+func newRefusals() *refusals {
+	return &refusals{until: map[string]time.Time{}, pause: map[string]time.Duration{}, again: make(chan struct{})}
+}
+
+func (r *refusals) note(verb string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	pause := min(max(2*r.pause[verb], refusedFirst), refusedMost)
+	r.pause[verb], r.until[verb] = pause, time.Now().Add(pause)
+}
+
+func (r *refusals) clear(verb string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.pause, verb)
+	delete(r.until, verb)
+}
+
+// holds reports whether the last answer to a verb was a refusal.
+func (r *refusals) holds(verb string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	_, held := r.pause[verb]
+	return held
+}
+
+// retry lets the next attempts go at once.
+func (r *refusals) retry() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	clear(r.until)
+	clear(r.pause)
+	close(r.again)
+	r.again = make(chan struct{})
+}
+
+// wait waits for the end of a refusal, and for at least a pause.
+func (r *refusals) wait(ctx context.Context, verb string, pause time.Duration) error {
+	r.mu.Lock()
+	again := r.again
+	if until, refused := r.until[verb]; refused {
+		pause = max(pause, time.Until(until))
+	}
+	r.mu.Unlock()
+	if pause <= 0 {
+		return ctx.Err()
+	}
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-again:
+	case <-ctx.Done():
+	}
+	return ctx.Err()
+}

@@ -1,0 +1,359 @@
+package informers
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"strings"
+	"sync/atomic"
+
+	"github.com/tidwall/btree"
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// SortKey is what rows are sorted by. Equal ones are in the order of namespace
+// and name.
+type SortKey string
+
+const (
+	// ByNamespace sorts by namespace, then name; it is what the zero SortKey
+	// means.
+	ByNamespace SortKey = "namespace"
+	ByName      SortKey = "name"
+	// ByAge has the youngest first.
+	ByAge SortKey = "age"
+	// ByVersion sorts by resourceVersion as a number; what is none is a zero.
+	ByVersion SortKey = "resourceVersion"
+	// ByChange has what changed last first; what has not changed since the
+	// informer listed it comes at the end.
+	ByChange SortKey = "changed"
+)
+
+// Match is how a Query's Text is compared.
+type Match string
+
+const (
+	// MatchText looks for it without regard to case. It is what the zero Match
+	// means.
+	MatchText Match = "text"
+	// MatchRegexp is Go's regexp; (?i) is not set.
+	MatchRegexp Match = "regexp"
+	// MatchFuzzy looks for its letters in their order, anything between them,
+	// without regard to case.
+	MatchFuzzy Match = "fuzzy"
+)
+
+// Query chooses and sorts rows. The zero Query is all, by namespace and name. It
+// is comparable: equal queries share a view.
+type Query struct {
+	// Namespace is that of the rows; all where it is empty.
+	Namespace string
+	// Text is looked for in "namespace/name" as Match says. Invert keeps what
+	// does not have it.
+	Text   string
+	Match  Match
+	Invert bool
+	// Labels is a label selector as kubectl's -l takes it.
+	Labels     string
+	Sort       SortKey
+	Descending bool
+}
+
+// compile gives what chooses, nil for everything, and what sorts; the direction
+// is left to the reader.
+func (q Query) compile() (keep func(*item) bool, order func(a, b *item) int, err error) {
+	var tests []func(*item) bool
+	if q.Namespace != "" {
+		tests = append(tests, func(it *item) bool { return it.namespace == q.Namespace })
+	}
+	if q.Text != "" {
+		text, err := q.text()
+		if err != nil {
+			return nil, nil, err
+		}
+		tests = append(tests, func(it *item) bool { return text(it) != q.Invert })
+	}
+	if q.Labels != "" {
+		selector, err := labels.Parse(q.Labels)
+		if err != nil {
+			return nil, nil, fmt.Errorf("read the label selector %q: %w", q.Labels, err)
+		}
+		tests = append(tests, func(it *item) bool { return selector.Matches(labels.Set(it.object.GetLabels())) })
+	}
+	if len(tests) > 0 {
+		keep = func(it *item) bool {
+			for _, test := range tests {
+				if !test(it) {
+					return false
+				}
+			}
+			return true
+		}
+	}
+	order, err = q.Sort.order()
+	return keep, order, err
+}
+
+func (q Query) text() (func(*item) bool, error) {
+	switch q.Match {
+	case "", MatchText:
+		text := strings.ToLower(q.Text)
+		return func(it *item) bool { return strings.Contains(strings.ToLower(key(it)), text) }, nil
+	case MatchRegexp:
+		expr, err := regexp.Compile(q.Text)
+		if err != nil {
+			return nil, fmt.Errorf("read the regular expression %q: %w", q.Text, err)
+		}
+		return func(it *item) bool { return expr.MatchString(key(it)) }, nil
+	case MatchFuzzy:
+		letters := []rune(strings.ToLower(q.Text))
+		return func(it *item) bool { return fuzzy(letters, strings.ToLower(key(it))) }, nil
+	}
+	return nil, fmt.Errorf("match by %q: want text, regexp or fuzzy", q.Match)
+}
+
+func key(it *item) string {
+	if it.namespace == "" {
+		return it.name
+	}
+	return it.namespace + "/" + it.name
+}
+
+func fuzzy(letters []rune, text string) bool {
+	for _, r := range text {
+		if len(letters) == 0 {
+			return true
+		}
+		if r == letters[0] {
+			letters = letters[1:]
+		}
+	}
+	return len(letters) == 0
+}
+
+func (s SortKey) order() (func(a, b *item) int, error) {
+	by := func(first func(a, b *item) int) func(a, b *item) int {
+		return func(a, b *item) int {
+			if c := first(a, b); c != 0 {
+				return c
+			}
+			return byKey(a, b)
+		}
+	}
+	switch s {
+	case "", ByNamespace:
+		return byKey, nil
+	case ByName:
+		return by(func(a, b *item) int { return cmp.Compare(a.name, b.name) }), nil
+	case ByAge:
+		return by(func(a, b *item) int { return cmp.Compare(b.created, a.created) }), nil
+	case ByVersion:
+		return by(func(a, b *item) int { return cmp.Compare(a.version, b.version) }), nil
+	case ByChange:
+		return by(func(a, b *item) int { return cmp.Compare(b.changed, a.changed) }), nil
+	}
+	return nil, fmt.Errorf("sort by %q: want namespace, name, age, resourceVersion or changed", s)
+}
+
+const (
+	// maxViews is how many views of one informer are kept besides the one by
+	// namespace and name.
+	maxViews = 4
+	// buildStep is how many objects are looked at between two looks at the lock.
+	buildStep = 1000
+)
+
+// view is a filtered and sorted part of an index. Its fields are guarded by
+// index.mu but for those that say otherwise.
+type view struct {
+	query Query // without the direction
+	keep  func(*item) bool
+	rows  *btree.BTreeG[*item]
+	order func(a, b *item) int
+	// built: every object has been looked at; seen counts until then.
+	built bool
+	seen  int
+
+	used    atomic.Uint64 // index.clock when it was read last
+	dropped atomic.Bool
+}
+
+// replace keeps up with a change; old or now is nil.
+func (v *view) replace(old, now *item) {
+	if old != nil {
+		v.rows.Delete(old)
+	}
+	if now != nil && (v.keep == nil || v.keep(now)) {
+		v.rows.Set(now)
+	}
+}
+
+// view gives the view of a query, and begins to build it where there is none.
+func (x *index) view(q Query) (*view, error) {
+	q.Descending = false
+	if q.Sort == "" {
+		q.Sort = ByNamespace
+	}
+	if q.Match == "" || q.Text == "" {
+		q.Match = MatchText
+	}
+	if q.Text == "" {
+		q.Invert = false
+	}
+	x.mu.RLock()
+	v := x.known(q)
+	x.mu.RUnlock()
+	if v != nil {
+		return v, nil
+	}
+	keep, order, err := q.compile()
+	if err != nil {
+		return nil, err
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if v := x.known(q); v != nil {
+		return v, nil
+	}
+	v = &view{query: q, keep: keep, order: order, rows: newTree(order)}
+	v.used.Store(x.clock.Add(1))
+	if len(x.views) >= maxViews {
+		oldest := 0
+		for i, other := range x.views {
+			if other.used.Load() < x.views[oldest].used.Load() {
+				oldest = i
+			}
+		}
+		x.views[oldest].dropped.Store(true)
+		x.views[oldest] = v
+	} else {
+		x.views = append(x.views, v)
+	}
+	if !x.closed {
+		x.building.Add(1)
+		go x.build(v, x.all.IsoCopy())
+	}
+	return v, nil
+}
+
+// known is called with the lock held for reading.
+func (x *index) known(q Query) *view {
+	for _, v := range x.views {
+		if v.query == q {
+			v.used.Store(x.clock.Add(1))
+			return v
+		}
+	}
+	return nil
+}
+
+// build looks at every object that was there when the view was made. What has
+// changed since has been put in, or left out, by replace.
+func (x *index) build(v *view, was *btree.BTreeG[*item]) {
+	defer x.building.Done()
+	var found []*item
+	seen := 0
+	settle := func(built bool) {
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		for _, it := range found {
+			if now, there := x.all.Get(it); there && now == it {
+				v.rows.Set(it)
+			}
+		}
+		v.seen, v.built = seen, built
+		x.edition.Add(1)
+		found = found[:0]
+	}
+	for it := range was.Scan {
+		if v.keep == nil || v.keep(it) {
+			found = append(found, it)
+		}
+		if seen++; seen%buildStep == 0 {
+			if v.dropped.Load() {
+				return
+			}
+			settle(false)
+		}
+	}
+	settle(true)
+}
+
+// page gives the items of a window, how many there are, and how far the view has
+// been built.
+func (x *index) page(q Query, offset, n int) (items []*item, total, seen, of int, err error) {
+	rows, v, err := x.rows(q)
+	if err != nil {
+		return nil, 0, 0, 0, err
+	}
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	if rows == nil {
+		rows = x.all
+	}
+	total, of = rows.Len(), x.all.Len()
+	seen = of
+	if v != nil && !v.built {
+		seen = min(v.seen, of)
+	}
+	for i := max(0, offset); i < total && len(items) < n; i++ {
+		place := i
+		if q.Descending {
+			place = total - 1 - i
+		}
+		it, ok := rows.GetAt(place)
+		if !ok {
+			break
+		}
+		items = append(items, it)
+	}
+	return items, total, seen, of, nil
+}
+
+// rows gives nil for what the index itself is the view of.
+func (x *index) rows(q Query) (*btree.BTreeG[*item], *view, error) {
+	if q.Namespace == "" && q.Text == "" && q.Labels == "" && (q.Sort == "" || q.Sort == ByNamespace) {
+		return nil, nil, nil
+	}
+	v, err := x.view(q)
+	if err != nil {
+		return nil, nil, err
+	}
+	return v.rows, v, nil
+}
+
+// place finds where an object stands in a view.
+func (x *index) place(q Query, namespace, name string) (int, bool) {
+	rows, v, err := x.rows(q)
+	if err != nil {
+		return 0, false
+	}
+	order := byKey
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	if rows == nil {
+		rows = x.all
+	} else {
+		order = v.order
+	}
+	it, found := x.all.Get(&item{namespace: namespace, name: name})
+	if !found {
+		return 0, false
+	}
+	if _, shown := rows.Get(it); !shown {
+		return 0, false
+	}
+	low, high := 0, rows.Len()
+	for low < high {
+		middle := (low + high) / 2
+		if at, _ := rows.GetAt(middle); order(at, it) < 0 {
+			low = middle + 1
+		} else {
+			high = middle
+		}
+	}
+	if q.Descending {
+		low = rows.Len() - 1 - low
+	}
+	return low, true
+}
