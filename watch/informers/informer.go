@@ -1,6 +1,7 @@
 package informers
 
 import (
+	"cmp"
 	"context"
 	"strconv"
 	"sync"
@@ -43,9 +44,9 @@ type informer struct {
 	mu     sync.Mutex
 	status state.InformerStatus
 	reason string
-	// first: a list has begun; whole: one was complete at the wrapper; synced:
-	// the handler has got it.
-	first, whole, synced bool
+	// whole: a list was complete at the wrapper, and none has begun since; synced:
+	// the handler has got the first one.
+	whole, synced bool
 	// quiet: the objects of the first list are too many for the journal.
 	quiet, decided    bool
 	arrived, expected int
@@ -56,7 +57,7 @@ type informer struct {
 	relists           int
 	relist            string
 	relistAt          time.Time
-	end               string // why the last watch ended
+	end               string // why the last watch is over; empty while there is one
 	handled           uint64 // the highest version the handler has returned from
 }
 
@@ -153,12 +154,11 @@ func (in *informer) record(e state.Event) {
 	}
 }
 
-// begins notes that a list is asked for: the first, or one that hides what
-// happened since the last event.
+// begins notes that a list comes: the first, or one that hides what happened
+// since the last event.
 func (in *informer) begins() {
 	in.mu.Lock()
 	again, reason := in.whole, in.end
-	in.first = true
 	in.arrived = 0
 	if reason == "" {
 		reason = "the watch was lost"
@@ -277,7 +277,7 @@ func (in *informer) ended(reason string) {
 // fails notes a request that was refused, or has no answer.
 func (in *informer) fails(verb string, err error) {
 	in.mu.Lock()
-	in.end = err.Error()
+	in.end = cmp.Or(in.end, err.Error())
 	in.mu.Unlock()
 	in.turn(state.InformerFailed, verb+" "+in.kind.Type()+": "+err.Error())
 }
@@ -287,6 +287,9 @@ func (in *informer) fails(verb string, err error) {
 func (in *informer) answers(verb string) {
 	in.mu.Lock()
 	failed, synced := in.status == state.InformerFailed, in.synced && in.whole
+	if verb == "watch" {
+		in.end = ""
+	}
 	in.mu.Unlock()
 	switch {
 	case !failed || verb != "watch" && in.refusals.holds("watch"):

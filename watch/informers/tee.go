@@ -27,9 +27,6 @@ const (
 
 // list is the reflector's List.
 func (in *informer) list(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-	if o.Continue == "" {
-		in.begins()
-	}
 	list, err := attempt(ctx, in, "list", true, func(ctx context.Context) (runtime.Object, error) { return in.source.list(ctx, o) }, nil)
 	if err != nil {
 		return nil, err
@@ -38,6 +35,10 @@ func (in *informer) list(ctx context.Context, o metav1.ListOptions) (runtime.Obj
 	if err != nil {
 		return nil, err
 	}
+	if o.Continue == "" {
+		in.begins()
+	}
+	in.answers("list")
 	n := 0
 	err = meta.EachListItem(list, func(o runtime.Object) error {
 		in.passes(o, shown)
@@ -54,9 +55,6 @@ func (in *informer) list(ctx context.Context, o metav1.ListOptions) (runtime.Obj
 // watch is the reflector's Watch.
 func (in *informer) watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 	initial := o.SendInitialEvents != nil && *o.SendInitialEvents
-	if initial {
-		in.begins()
-	}
 	ctx, cancel := context.WithCancel(ctx)
 	// A server that cannot send a list this way may answer with anything: the
 	// reflector then asks for a plain list.
@@ -65,6 +63,10 @@ func (in *informer) watch(ctx context.Context, o metav1.ListOptions) (watch.Inte
 		cancel()
 		return nil, err
 	}
+	if initial {
+		in.begins()
+	}
+	in.answers("watch")
 	t := &tee{in: in, from: w, to: make(chan watch.Event, 64), done: make(chan struct{}), initial: initial}
 	go func() {
 		defer cancel()
@@ -132,7 +134,6 @@ func attempt[T any](ctx context.Context, in *informer, verb string, patient bool
 			context.AfterFunc(ctx, cancel)
 			in.contact.heard()
 			in.refusals.clear(verb)
-			in.answers(verb)
 			return result, nil
 		}
 		cancel()

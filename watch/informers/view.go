@@ -159,7 +159,8 @@ const (
 	// maxViews is how many views of one informer are kept besides the one by
 	// namespace and name.
 	maxViews = 4
-	// buildStep is how many objects are looked at between two looks at the lock.
+	// buildStep is how many objects are looked at between two looks at the lock;
+	// a view of as few is built at once.
 	buildStep = 1000
 )
 
@@ -229,7 +230,13 @@ func (x *index) view(q Query) (*view, error) {
 	} else {
 		x.views = append(x.views, v)
 	}
-	if !x.closed {
+	switch {
+	case x.all.Len() <= buildStep:
+		for it := range x.all.Scan {
+			v.replace(nil, it)
+		}
+		v.built = true
+	case !x.closed:
 		x.building.Add(1)
 		go x.build(v, x.all.IsoCopy())
 	}
