@@ -59,6 +59,9 @@ type Caches interface {
 	// Object is a whole object as a cache holds it, redacted; nil where none holds
 	// it, or metadata only.
 	Object(ref state.Ref) map[string]any
+	// Behind asks the server for the version of a type, and gives the cache some
+	// time to reach it.
+	Behind(ctx context.Context, typ string) (state.ServerView, error)
 	// Live asks the server for an object; it is redacted.
 	Live(ctx context.Context, ref state.Ref) (map[string]any, error)
 }

@@ -67,7 +67,9 @@ func (l *list) to(r rows, at int) {
 		return
 	}
 	l.cursor = min(max(at, 0), n-1)
-	l.selected = r.ID(l.cursor)
+	if id := r.ID(l.cursor); id != "" { // a row that is not loaded yet has none
+		l.selected = id
+	}
 	h := max(l.height, 1)
 	l.top = min(l.top, l.cursor)
 	l.top = max(l.top, l.cursor-h+1)

@@ -146,13 +146,12 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		m.said, m.saidAt = msg, m.env.now
 		return m, nil
 	case showMsg:
-		text := msg.text
-		m.text = &text
+		m.over(&msg.text)
 		return m, nil
 	case openMsg:
-		m.text = msg.view(m.env)
-		if m.text != nil {
-			m.text.refresh = msg.view
+		if text := msg.view(m.env); text != nil {
+			text.refresh = msg.view
+			m.over(text)
 		}
 		return m, nil
 	case promptMsg:
@@ -263,6 +262,12 @@ func (m *model) key(msg tea.KeyMsg) tea.Cmd {
 		return m.do(a)
 	}
 	return nil
+}
+
+// over opens a text over the page, or over another text.
+func (m *model) over(text *textView) {
+	text.under = m.text
+	m.text = text
 }
 
 // cursorMsg tells a page that its cursor has moved.

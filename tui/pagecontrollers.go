@@ -20,7 +20,7 @@ type controllersPage struct {
 
 func newControllersPage() page {
 	return &controllersPage{list: list{columns: []column{
-		{title: "CONTROLLER", grow: true, min: 16},
+		{title: "CONTROLLER", grow: true, min: 26},
 		{title: "STATE", min: 8},
 		{title: "DEPTH", right: true},
 		{title: "LAST MINUTE", min: 12, max: 20, drop: 3},

@@ -57,11 +57,11 @@ func (p *prompt) key(msg tea.KeyMsg) (closed bool, entered string, cmd tea.Cmd) 
 		p.remember(1)
 		return false, "", nil
 	}
-	p.input, cmd = p.input.Update(msg)
+	p.input, _ = p.input.Update(msg) // its command blinks a cursor that is not drawn
 	if p.live != nil {
 		p.live(p.input.Value())
 	}
-	return false, "", cmd
+	return false, "", nil
 }
 
 func (p *prompt) remember(by int) {

@@ -20,6 +20,10 @@ type textView struct {
 	// refresh makes it anew while it is open, about every second; nil where it
 	// stays as it is.
 	refresh func(e *env) *textView
+	// extra are keys of its own.
+	extra func(e *env) []action
+	// under is the text that it was opened over.
+	under *textView
 
 	drawn  []line
 	width  int
@@ -159,8 +163,12 @@ func (v *textView) text() string {
 
 // actions are the keys while a text is open.
 func (v *textView) actions(m *model) []action {
-	return []action{
-		{keys: []string{"esc", "q"}, label: "close", help: "Close the text.", do: func() tea.Cmd { m.text = nil; return nil }},
+	var own []action
+	if v.extra != nil {
+		own = v.extra(m.env)
+	}
+	return append(own, []action{
+		{keys: []string{"esc", "q"}, label: "close", help: "Close the text.", do: func() tea.Cmd { m.text = v.under; return nil }},
 		{keys: []string{"/"}, label: "search", help: "Search in the text; n and N go on.", do: func() tea.Cmd {
 			return send(promptMsg{label: "search: ", value: v.search, done: func(s string) tea.Cmd {
 				v.search = s
@@ -171,5 +179,5 @@ func (v *textView) actions(m *model) []action {
 			}})
 		}},
 		{keys: []string{"c"}, label: "copy", help: "Copy the text.", off: m.env.without(m.env.Copy != nil), do: func() tea.Cmd { return m.copy(v.text(), "the text") }},
-	}
+	}...)
 }

@@ -1,0 +1,18 @@
+package tui
+
+import "testing"
+
+func TestInformersPage(t *testing.T) {
+	snap := shop(t, 0)
+	s := newScreen(t, shopOptions(snap), snap, 80, 24)
+	s.press("3").golden("informers-80x24")
+	s.press(":", "type:pods", "enter").golden("cache-80x24")
+	s.press("/", "type:web", "enter").has("filter: web", "web-").golden("cache-filtered-80x24")
+	s.press("esc").hasNot("filter: web")
+	s.press("enter").has("as the cache holds it")
+	s.press("esc", "esc").has("Informers:")
+
+	wide := newScreen(t, shopOptions(snap), snap, 200, 60)
+	wide.press("3").golden("informers-200x60")
+	wide.press(":", "type:pods", "enter").golden("cache-200x60")
+}
