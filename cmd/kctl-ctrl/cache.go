@@ -50,7 +50,12 @@ It looks into the kctl-ctrl that runs on this cluster, or else starts a loop tha
 reads the type, dry, for as long as --for says.`,
 		Example: `  kctl-ctrl cache deployments -A
   kctl-ctrl cache deployment/web -n shop -o yaml`,
-		Args: cobra.RangeArgs(1, 2),
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 || len(args) > 2 {
+				return errors.New("name one type or one object, as in pods, pods web-0 or pods/web-0")
+			}
+			return nil
+		},
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args) },
 	}
 	cmd.ValidArgsFunction = func(_ *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {

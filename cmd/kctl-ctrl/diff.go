@@ -57,7 +57,7 @@ error. Without --base everything is new, so it is 1.`,
   # From a kustomization, against what is on main
   git worktree add ../main main
   kctl-ctrl diff --base ../main/deploy/ -k overlays/production`,
-		Args: cobra.NoArgs,
+		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
 	flags := cmd.Flags()

@@ -16,7 +16,7 @@ func newGetCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "get",
 		Short: "List what this program and a cluster have",
-		Args:  cobra.NoArgs,
+		Args:  onlyCommands,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(

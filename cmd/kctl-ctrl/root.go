@@ -32,7 +32,7 @@ real, on a control plane that lives and dies with the command.`,
 		SilenceUsage:      true,
 		DisableAutoGenTag: true,
 		Annotations:       map[string]string{cobra.CommandDisplayNameAnnotation: name},
-		Args:              cobra.NoArgs,
+		Args:              onlyCommands,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return cmd.Help()
 		},
@@ -55,6 +55,7 @@ real, on a control plane that lives and dies with the command.`,
 		newVersionCommand(streams),
 		newLoopFlagsTopic(),
 	)
+	checkTopics(root)
 	addCompletions(root)
 	return root
 }

@@ -67,7 +67,7 @@ plane that is started for this command and removed with it.`,
 
   # The whole journal, for a program
   kctl-ctrl run --sandbox -f examples/shop/ --until-settled -o json`,
-		Args: cobra.NoArgs,
+		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
 	flags := cmd.Flags()

@@ -56,7 +56,7 @@ func newVersionCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "Print the version of this program and of the loops in it",
-		Args:  cobra.NoArgs,
+		Args:  noArguments,
 		RunE: func(*cobra.Command, []string) error {
 			info := programVersion()
 			if err := checkFormat(output, "json", "yaml"); err != nil {
