@@ -69,6 +69,11 @@ type discard struct{}
 func (discard) Write(p []byte) (int, error) { return len(p), nil }
 func (discard) Close() error                { return nil }
 
+// silenceKlog keeps what client-go logs off standard error: what a user has to
+// know is in errors and warnings of ours. It is for the time before a session, and
+// for verbs without one.
+func silenceKlog() { klog.SetLogger(logr.Discard()) }
+
 // sendKlogTo makes out the only place that upstream's logging reaches, and
 // returns the logger at its root. klog is global to the process: call it once.
 func sendKlogTo(out io.Writer, verbosity int, wrap func(logr.Logger) logr.Logger) logr.Logger {

@@ -37,7 +37,7 @@ type Limits struct {
 var ErrNoGuard = errors.New("refusing to build a client config without a guard around its transport")
 
 // ErrNoCluster is returned where no kubeconfig says which cluster is meant.
-var ErrNoCluster = errors.New("no cluster is configured: set KUBECONFIG or --kubeconfig, or add --sandbox to use the embedded control plane")
+var ErrNoCluster = errors.New("no cluster is configured: set KUBECONFIG or --kubeconfig, or use the embedded control plane: 'run --sandbox', 'sandbox -- COMMAND'")
 
 // Kubeconfig makes a config from the user's kubeconfig, already merged with
 // the flags of the command line. Where something depends on what TargetOf said
