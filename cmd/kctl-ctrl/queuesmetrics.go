@@ -5,8 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
+	"net"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -57,7 +58,7 @@ func (o *queuesOptions) scrape(ctx context.Context) ([]state.QueueStats, state.P
 		}
 		defer client.Close()
 		queues, err := o.scrapeTwice(ctx, client)
-		return queues, state.Process{Source: o.source.url}, err
+		return queues, state.Process{Source: o.source.url}, explainURL(err)
 	}
 	contexts, err := contextsOf(o.cluster)
 	if err != nil {
@@ -87,6 +88,17 @@ func (o *queuesOptions) scrape(ctx context.Context) ([]state.QueueStats, state.P
 		failures = nil
 	}
 	return all, process, errors.Join(failures...)
+}
+
+// explainURL says why a metrics URL did not answer, and that it may be the wrong
+// one: explain's next steps are about kubeconfigs.
+func explainURL(err error) error {
+	var dns *net.DNSError
+	if !errors.As(err, &dns) && !errors.Is(err, syscall.ECONNREFUSED) && !isTimeout(err) {
+		return err
+	}
+	reason, _ := diagnose(err)
+	return &explained{text: render.Sanitise("ask for metrics: " + reason + ": check --metrics-url"), err: err}
 }
 
 // scrapePod reads the metrics of a pod through the API server.
@@ -161,12 +173,9 @@ func forwardConfig(flags *genericclioptions.ConfigFlags, namespace, pod string) 
 // client makes the client for one metrics text; its guard lets nothing else
 // through. Without a forward it goes over the network and has no credentials.
 func (m *metricsFlags) client(text string, config *rest.Config, forward *connect.Forwarder) (*connect.MetricsClient, error) {
-	u, err := url.Parse(text)
+	u, err := connect.MetricsURL(text)
 	if err != nil {
-		return nil, fmt.Errorf("metrics URL %q: %w", text, err)
-	}
-	if u.Path == "" {
-		u.Path = "/metrics"
+		return nil, err
 	}
 	g, err := guard.New(guard.Options{Mode: state.ModeReadOnly, BasePath: u.Path})
 	if err != nil {

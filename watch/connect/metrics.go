@@ -71,15 +71,9 @@ func Metrics(o MetricsOptions) (*MetricsClient, error) {
 	if o.Wrap == nil {
 		return nil, ErrNoGuard
 	}
-	u, err := url.Parse(o.URL)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, fmt.Errorf("metrics URL %q: want http://HOST:PORT/metrics or https://", o.URL)
-	}
-	if u.User != nil {
-		return nil, fmt.Errorf("metrics URL of %s: a password in a URL ends up in shell histories and logs, and is not taken", u.Host)
-	}
-	if u.Path == "" {
-		u.Path = "/metrics"
+	u, err := MetricsURL(o.URL)
+	if err != nil {
+		return nil, err
 	}
 	roots, err := metricsRoots(o.CAFile)
 	if err != nil {
@@ -121,6 +115,21 @@ func Metrics(o MetricsOptions) (*MetricsClient, error) {
 		return nil, err
 	}
 	return c, nil
+}
+
+// MetricsURL reads the URL of a metrics text; without a path it is /metrics.
+func MetricsURL(text string) (*url.URL, error) {
+	u, err := url.Parse(text)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, fmt.Errorf("metrics URL %q: want http://HOST:PORT/metrics or https://", text)
+	}
+	if u.User != nil {
+		return nil, fmt.Errorf("metrics URL of %s: a password in a URL ends up in shell histories and logs, and is not taken", u.Host)
+	}
+	if u.Path == "" {
+		u.Path = "/metrics"
+	}
+	return u, nil
 }
 
 func client(rt http.RoundTripper) *http.Client {
