@@ -100,7 +100,11 @@ func (a *attachFlags) peer(ctx context.Context, stderr io.Writer, cluster *gener
 				return p, nil
 			}
 		}
-		return nil, fmt.Errorf("look into kctl-ctrl process %s: %s", a.attach, strings.Join(append([]string{listProcesses(peers)}, silent...), "; "))
+		there := listProcesses(peers)
+		if len(peers) > 0 {
+			there = "it is none of yours that runs loops; these are: " + there
+		}
+		return nil, fmt.Errorf("look into kctl-ctrl process %s: %s", a.attach, strings.Join(append([]string{there}, silent...), "; "))
 	}
 	for _, s := range silent {
 		fmt.Fprintln(stderr, "warning:", s)
@@ -160,6 +164,10 @@ func (a *attachFlags) start(ctx context.Context, streams genericiooptions.IOStre
 	if err := run.startOnCluster(ctx, s, state.ModeDryRunClient, progress.line); err != nil {
 		closing()
 		return nil, nil, causeOf(ctx, err)
+	}
+	if off := forbidden(s.manager.Load().Statuses()); len(off) > 0 {
+		progress.done()
+		fmt.Fprintf(streams.ErrOut, "warning: missing here are %d loops that cannot run: %s\n", len(off), few(off))
 	}
 	host := newSessionHost(s, "this process")
 	s.onStop(func(context.Context) error {

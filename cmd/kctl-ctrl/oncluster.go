@@ -3,7 +3,10 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/discovery"
@@ -52,13 +55,48 @@ func (o *runOptions) startOnCluster(ctx context.Context, s *session, mode state.
 	}
 	version, err := client.ServerVersion()
 	if err != nil {
-		return fmt.Errorf("ask the API server of context %q for its version: %w", name, err)
+		return explain(err, fmt.Sprintf("ask the API server of context %q for its version", name))
 	}
 	s.hub.Record(o.started(mode, name, version.GitVersion))
 	progress("starting the loops")
-	return s.startLoops(ctx, controllers.Config{
+	err = s.startLoops(ctx, controllers.Config{
 		Component: component, Namespace: *o.kubeconfig.Namespace, CheckAccess: true,
 	})
+	if err != nil {
+		return err
+	}
+	return noneRuns(s.manager.Load().Statuses())
+}
+
+// noneRuns is an error where loops were asked for and not one of them runs: who
+// looks at none must not take that for loops that have nothing to do.
+func noneRuns(statuses []state.ControllerChanged) error {
+	on, off := sortLoops(statuses)
+	if len(on) > 0 || len(off) == 0 {
+		return nil
+	}
+	text := "no loop runs: " + few(off)
+	if len(forbidden(statuses)) > 0 {
+		text += ": ask for a role that allows it; 'kubectl auth can-i --list' shows what you may"
+	}
+	return errors.New(text)
+}
+
+// forbidden are the loops that are off for want of a right, with the right.
+func forbidden(statuses []state.ControllerChanged) []string {
+	_, off := sortLoops(slices.DeleteFunc(slices.Clone(statuses), func(c state.ControllerChanged) bool {
+		return c.Status != state.ControllerOff || !strings.HasPrefix(c.Reason, controllers.MayNot)
+	}))
+	return off
+}
+
+// few joins the first of a list.
+func few(words []string) string {
+	const most = 3
+	if len(words) <= most {
+		return strings.Join(words, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(words[:most], ", "), len(words)-most)
 }
 
 // guardFor makes the guard for a run on a target. Writing for real is
@@ -104,7 +142,7 @@ func localGroups(ctx context.Context, target connect.Target) (func(string) bool,
 		if apierrors.IsForbidden(err) {
 			return guard.BuiltinGroup, nil
 		}
-		return nil, fmt.Errorf("ask %s which API groups it serves itself: %w", config.Host, err)
+		return nil, explain(err, "ask "+config.Host+" which API groups it serves itself")
 	}
 	return trustedGroups(raw)
 }

@@ -112,7 +112,7 @@ func TestInterrupt(t *testing.T) {
 				t.Fatal(err)
 			}
 			lines := bufio.NewScanner(stdout)
-			until(t, lines, "1 loops run: deployment")
+			until(t, lines, "1 loop runs: deployment")
 			begin := time.Now()
 			if err := command.Process.Signal(signal); err != nil {
 				t.Fatal(err)

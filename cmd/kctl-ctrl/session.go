@@ -208,7 +208,23 @@ func (s *session) startLoops(ctx context.Context, c controllers.Config) error {
 // describeLoops says in a sentence which loops run and which do not, of those
 // that were asked for.
 func describeLoops(statuses []state.ControllerChanged) string {
-	var on, off []string
+	on, off := sortLoops(statuses)
+	text := fmt.Sprintf("%d loops run", len(on))
+	if len(on) == 1 {
+		text = "1 loop runs"
+	}
+	if len(on) > 0 && len(on) <= 8 {
+		text += ": " + strings.Join(on, ", ")
+	}
+	if len(off) > 0 {
+		text += "; off: " + strings.Join(off, ", ")
+	}
+	return text
+}
+
+// sortLoops names those that run and, with the reason, those that were asked for
+// and do not.
+func sortLoops(statuses []state.ControllerChanged) (on, off []string) {
 	for _, status := range statuses {
 		name := render.ShortName(status.Controller)
 		switch {
@@ -220,14 +236,7 @@ func describeLoops(statuses []state.ControllerChanged) string {
 			off = append(off, fmt.Sprintf("%s (%s)", name, status.Reason))
 		}
 	}
-	text := fmt.Sprintf("%d loops run", len(on))
-	if len(on) <= 8 {
-		text += ": " + strings.Join(on, ", ")
-	}
-	if len(off) > 0 {
-		text += "; off: " + strings.Join(off, ", ")
-	}
-	return text
+	return on, off
 }
 
 // note puts a sentence into the journal.

@@ -55,11 +55,15 @@ func checkAccess(ctx context.Context, client kubernetes.Interface, namespace str
 	return a
 }
 
+// MayNot begins the reason of a controller that is off because the user lacks a
+// right.
+const MayNot = "you may not"
+
 // missing returns why one of the types must not be read, or "".
 func (a access) missing(types []schema.GroupVersionResource) string {
 	for _, t := range types {
 		if verb, denied := a.denied[t]; denied {
-			return fmt.Sprintf("you may not %s %s", verb, typeName(t))
+			return fmt.Sprintf("%s %s %s", MayNot, verb, typeName(t))
 		}
 	}
 	return ""
