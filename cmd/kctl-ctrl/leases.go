@@ -272,11 +272,14 @@ func (o *leasesOptions) showCandidates(list []state.LeaseCandidate, options rend
 }
 
 func (o *leasesOptions) nothing(clusters []*leaseCluster) {
-	what := "leases"
+	what, where := "leases", "in any namespace"
 	if o.expired {
 		what = "expired leases"
 	}
-	fmt.Fprintf(o.ErrOut, "No %s found %s.\n", what, scopeOf(clusters[0].query.Namespace))
+	if namespace := clusters[0].query.Namespace; namespace != "" {
+		where = scopeOf(namespace)
+	}
+	fmt.Fprintf(o.ErrOut, "No %s found %s.\n", what, where)
 }
 
 func (o *leasesOptions) tableOptions(clusters []*leaseCluster, several bool) render.LeaseOptions {
