@@ -47,7 +47,7 @@ func (l *logFlags) addTo(flags *pflag.FlagSet) {
 // every controller and every feature gate.
 var loopFlagsInHelp = map[string]string{
 	"controllers":    "loops to run: '*' is all that are on by default, NAME or -NAME adds or removes one; 'get controllers' lists them",
-	"feature-gates":  "feature gates of the loops and the sandbox, NAME=true|false,...",
+	"feature-gates":  "feature gates of the loops and the sandbox: `NAME=true|false`,...",
 	"kube-api-qps":   "requests per second of each loop",
 	"kube-api-burst": "burst of requests of each loop",
 }
