@@ -295,6 +295,12 @@ func (h *History) remarks(list state.RevisionList, pods map[string][]string) []s
 		out = append(out, "no revision is of the object as it is now: its controller has not recorded it yet")
 	}
 	for _, name := range slices.Sorted(maps.Keys(pods)) {
+		if name == "" { // pods that nobody rolls out, such as a Job's
+			if len(list.Items) > 0 {
+				out = append(out, fmt.Sprintf("%d pod(s) do not say which revision they run", len(pods[name])))
+			}
+			continue
+		}
 		if !slices.ContainsFunc(list.Items, func(r state.Revision) bool { return r.Object.Name == name }) {
 			out = append(out, fmt.Sprintf("%d pod(s) run %q, of which no revision is left", len(pods[name]), name))
 		}

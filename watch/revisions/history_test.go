@@ -207,6 +207,22 @@ func TestListStatefulSet(t *testing.T) {
 	}
 }
 
+// Pods without a revision's label are no remark where there are no revisions: a
+// Job's have none.
+func TestListUnlabelledPods(t *testing.T) {
+	h := statefulSetHistory(t, 0)
+	for i := range h.pods {
+		h.pods[i].SetLabels(nil)
+	}
+	if list := h.List(); !slices.Equal(list.Remarks, []string{"3 pod(s) do not say which revision they run"}) {
+		t.Errorf("remarks: %q", list.Remarks)
+	}
+	h.records = nil
+	if list := h.List(); len(list.Remarks) > 0 {
+		t.Errorf("remarks without revisions: %q", list.Remarks)
+	}
+}
+
 // A DaemonSet's pods are labelled with the hash alone, and its status names no
 // revision: the newest that equals the template is the update.
 func TestListDaemonSet(t *testing.T) {

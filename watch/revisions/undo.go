@@ -132,6 +132,6 @@ func skipped(undo state.RevisionUndo) state.RevisionUndo {
 func (h *History) finish(undo state.RevisionUndo, after map[string]any) state.RevisionUndo {
 	undo.Changes = state.Diff(h.ref(), h.object.Object, after, state.DiffOptions{MaxValue: maxValue})
 	undo.HasChanges = len(undo.Changes) > 0
-	undo.Remarks = append(undo.Remarks, "only the change of the object is shown: what the controllers then do with the pods comes with the what-if")
+	undo.Remarks = append(undo.Remarks, "only the change of the object is shown, not what the controllers then do with the pods")
 	return undo
 }
