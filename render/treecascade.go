@@ -3,6 +3,7 @@ package render
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -43,7 +44,7 @@ func WriteCascade(w io.Writer, c state.Cascade, opts CascadeOptions) error {
 	for i, t := range c.Targets {
 		names[i] = t.String()
 	}
-	text(line{{"Deleting " + strings.Join(names, ", ") + " with policy " + string(c.Policy), bold}})
+	text(line{{"Deleting " + few(names) + " with policy " + string(c.Policy), bold}})
 	if !c.Complete {
 		text(line{{"INCOMPLETE: some types could not be read, and what is hidden there is missing here", red}})
 	}
@@ -161,18 +162,29 @@ func unfollowed(list []state.CascadeReference) []string {
 // tally is the last line: how many of each fate.
 func tally(objects []state.CascadeObject) line {
 	counts := map[state.CascadeFate]int{}
+	served := 0
 	for _, o := range objects {
+		if o.Fate == state.FateHeld && !slices.ContainsFunc(o.HeldBy, func(f state.CascadeFinalizer) bool { return f.ServedBy == "" }) {
+			served++
+			continue
+		}
 		counts[o.Fate]++
 	}
 	var l line
-	for _, f := range fates {
-		if counts[f.fate] == 0 {
-			continue
+	add := func(n int, words string, s style) {
+		if n == 0 {
+			return
 		}
 		if len(l) > 0 {
 			l = append(l, span{", ", plain})
 		}
-		l = append(l, span{fmt.Sprintf("%d %s", counts[f.fate], f.words), f.style})
+		l = append(l, span{fmt.Sprintf("%d %s", n, words), s})
+	}
+	for _, f := range fates {
+		add(counts[f.fate], f.words, f.style)
+		if f.fate == state.FateDeleted {
+			add(served, "deleted once a loop of Kubernetes has removed their finalizers", f.style)
+		}
 	}
 	if len(l) == 0 {
 		return line{{"Nothing happens.", plain}}

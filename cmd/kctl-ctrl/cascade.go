@@ -104,6 +104,12 @@ func (o *cascadeOptions) run(ctx context.Context) error {
 	}
 	if len(targets) == 0 {
 		progress.done()
+		if !o.printer.forPeople() {
+			return o.show(state.Cascade{
+				APIVersion: apiVersion, Kind: state.CascadeKind, Context: c.contextName(), Policy: policy, Targets: []state.Ref{},
+				Complete: true, Objects: []state.CascadeObject{}, Cost: c.Cost(),
+			})
+		}
 		fmt.Fprintf(o.ErrOut, "No %s found.\n", strings.Join(o.args, " "))
 		return nil
 	}

@@ -184,13 +184,15 @@ func (p *play) notes(targets []*Object, objects []state.CascadeObject) []string 
 			notes = append(notes, fmt.Sprintf("%s is being deleted already, since %s", t.Ref, t.Deleting.Format("2006-01-02T15:04:05Z")))
 		}
 	}
-	pods := 0
-	for _, o := range objects {
-		if o.Object.Group == "" && o.Object.Resource == "pods" && o.Step > 0 {
-			pods++
-		}
+	goes := func(resource string) bool {
+		return slices.ContainsFunc(objects, func(o state.CascadeObject) bool {
+			return o.Object.Group == "" && o.Object.Resource == resource && o.Step > 0
+		})
 	}
-	if pods > 0 {
+	if goes("persistentvolumeclaims") {
+		notes = append(notes, "when a claim goes, its PersistentVolume decides about the data: with reclaimPolicy Delete they are deleted too")
+	}
+	if goes("pods") {
 		notes = append(notes, "a pod that runs on a node goes when its kubelet has ended it, at the latest after its grace period")
 	}
 	if len(p.races) > 0 {
