@@ -171,7 +171,9 @@ func notes(n *state.OwnerNode) cell {
 		}
 		words = append(words, word)
 	}
-	if n.Edge != nil && n.Edge.Why != "" {
+	// What is being deleted already is not deleted once more.
+	gone := n.Edge != nil && n.Edge.Verdict == state.OwnerWaiting && !n.Object.Deleting.IsZero()
+	if n.Edge != nil && n.Edge.Why != "" && !gone {
 		text := map[state.OwnerVerdict]string{
 			state.OwnerAbsent:       "GC treats its owner as absent",
 			state.OwnerUnresolvable: "GC cannot look up its owner",

@@ -185,6 +185,20 @@ func TestReadSummary(t *testing.T) {
 	}
 }
 
+// What waits for its dependents deletes them; those being deleted already need no
+// word about it.
+func TestTreeOfWaitingOwner(t *testing.T) {
+	edge := &state.OwnerEdge{Verdict: state.OwnerWaiting, Why: "the owner is being deleted and waits for its dependents"}
+	node := state.OwnerNode{Edge: edge}
+	if got := notes(&node).text; got != "GC will delete it: the owner is being deleted and waits for its dependents" {
+		t.Errorf("got %q", got)
+	}
+	node.Object.Deleting = time.Unix(1, 0)
+	if got := notes(&node).text; got != "" {
+		t.Errorf("got %q of an object that is being deleted", got)
+	}
+}
+
 func TestEmptyTree(t *testing.T) {
 	var out strings.Builder
 	if err := WriteTree(&out, state.OwnerTree{}, TreeOptions{}); err != nil || out.Len() > 0 {

@@ -166,7 +166,7 @@ func (g *Graph) Verdict(item *Object, ref state.OwnerRef) (state.OwnerVerdict, s
 		case there.UID != ref.UID:
 			return state.OwnerAbsent, "the object of that name is another one: its uid is " + there.UID + g.elsewhere(ref, p)
 		case there.waits():
-			return state.OwnerWaiting, "it is being deleted and waits for its dependents"
+			return state.OwnerWaiting, "the owner is being deleted and waits for its dependents"
 		}
 		return state.OwnerPresent, ""
 	}
