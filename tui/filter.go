@@ -4,7 +4,8 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
-	"unicode"
+
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
 // filter is what the user typed after "/":
@@ -43,7 +44,7 @@ func parseFilter(text string, hasLabels bool) (filter, error) {
 		return f, nil
 	case text == "-f" || strings.HasPrefix(text, "-f "):
 		letters := strings.TrimSpace(strings.TrimPrefix(text, "-f"))
-		f.match = func(fields []string) bool { return anyField(fields, func(s string) bool { return fuzzy(s, letters) }) }
+		f.match = func(fields []string) bool { return anyField(fields, func(s string) bool { return state.Fuzzy(letters, s) }) }
 		return f, nil
 	}
 	pattern, not := strings.CutPrefix(text, "!")
@@ -70,20 +71,6 @@ func anyField(fields []string, hit func(string) bool) bool {
 		}
 	}
 	return false
-}
-
-// fuzzy reports whether s has the letters in their order, in any case.
-func fuzzy(s, letters string) bool {
-	want := []rune(strings.ToLower(letters))
-	for _, r := range s {
-		if len(want) == 0 {
-			return true
-		}
-		if unicode.ToLower(r) == want[0] {
-			want = want[1:]
-		}
-	}
-	return len(want) == 0
 }
 
 // matches reports whether a row with these fields is shown.

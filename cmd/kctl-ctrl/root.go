@@ -14,6 +14,7 @@ import (
 // by kubectl, the help says "kubectl ctrl".
 func newRoot(invoked string, streams genericiooptions.IOStreams) *cobra.Command {
 	name := displayName(invoked)
+	screen := newTUIOptions(streams)
 	// Packages of upstream put a --version of their own on the flag set of the
 	// process, which cobra would offer on every command.
 	pflag.CommandLine = pflag.NewFlagSet(name, pflag.ContinueOnError)
@@ -24,7 +25,7 @@ func newRoot(invoked string, streams genericiooptions.IOStreams) *cobra.Command 
 program and shows what they see and do: which event put a key in which queue,
 what one sync wrote, what is retried and when.
 
-Nothing is written to a cluster unless you ask for it: loops run against your
+Without a command it is the screen, see 'tui'. Nothing is written to a cluster unless you ask for it: loops run against your
 cluster answer their own writes (dry-run=client). With --sandbox they run for
 real, on a control plane that lives and dies with the command.`,
 		Version:           programVersion().Version,
@@ -34,9 +35,10 @@ real, on a control plane that lives and dies with the command.`,
 		Annotations:       map[string]string{cobra.CommandDisplayNameAnnotation: name},
 		Args:              onlyCommands,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return cmd.Help()
+			return screen.run(cmd.Context())
 		},
 	}
+	addScreenFlags(root, screen)
 	root.SetIn(streams.In)
 	root.SetOut(streams.Out)
 	root.SetErr(streams.ErrOut)
@@ -44,6 +46,7 @@ real, on a control plane that lives and dies with the command.`,
 		return fmt.Errorf("%w\nsee '%s --help'", err, cmd.CommandPath())
 	})
 	root.AddCommand(
+		newTUICommand(streams),
 		newRunCommand(streams),
 		newDiffCommand(streams),
 		newSandboxCommand(streams),

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/term"
 )
 
-// isTerminal reports whether w is a terminal, for colours and progress.
-func isTerminal(w io.Writer) bool {
+// isTerminal reports whether a reader or writer is a terminal.
+func isTerminal(w any) bool {
 	file, ok := w.(*os.File)
 	return ok && term.IsTerminal(int(file.Fd()))
 }

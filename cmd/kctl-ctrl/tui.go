@@ -1,0 +1,315 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/muesli/termenv"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
+
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard"
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/plan"
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/sandbox"
+	"github.com/kctl-ctrl/kctl-ctrl/tui"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/connect"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/hub"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+)
+
+// tuiOptions are the screen's flags. What runs behind it is started as `run`
+// does.
+type tuiOptions struct {
+	runOptions
+	from  string
+	plain bool
+	theme string
+	page  int
+}
+
+func newTUICommand(streams genericiooptions.IOStreams) *cobra.Command {
+	o := newTUIOptions(streams)
+	cmd := &cobra.Command{
+		Use:   "tui",
+		Short: "Watch the loops think, on a screen",
+		Long: `Show the loops, their queues, what their informers hold, what they write, who
+owns what, revisions, leases, and the journal as cause and effect.
+
+On the current context the screen observes: it reads what is on the screen, and no
+loop runs until you start one, dry, on the first page or with --controllers. With
+--sandbox the loops run for real on a control plane of their own. With --from it
+replays a recording.`,
+		Example: `  # The current context, with nothing but your eyes
+  kctl-ctrl tui
+
+  # The real loops at work on the shop of the README
+  kctl-ctrl tui --sandbox -f examples/shop/
+
+  # What would these two loops do here now?
+  kctl-ctrl tui --controllers=deployment,replicaset`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
+	}
+	o.addTo(cmd)
+	return cmd
+}
+
+func newTUIOptions(streams genericiooptions.IOStreams) *tuiOptions {
+	return &tuiOptions{runOptions: runOptions{IOStreams: streams, kubeconfig: genericclioptions.NewConfigFlags(true)}}
+}
+
+func (o *tuiOptions) addTo(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	o.flags = flags
+	flags.BoolVar(&o.sandboxed, "sandbox", false, "show an embedded control plane and its loops instead of the current context")
+	flags.StringVar(&o.from, "from", "", "replay this recording")
+	flags.BoolVar(&o.plain, "plain", false, "print lines instead of a screen, for screen readers and pipes")
+	flags.StringVar(&o.theme, "theme", "default", "colours: default, high-contrast or mono")
+	flags.IntVar(&o.page, "page", 1, "the page shown first")
+	flags.StringVar(&o.dryRun, "dry-run", "", "what becomes of the writes of loops that you start: client (the default) or server")
+	o.manifests.addTo(flags, "apply these manifests to the sandbox")
+	o.sandbox.addTo(flags)
+	o.logs.addTo(flags)
+	addControllerFlags(cmd, &o.controllers)
+	o.kubeconfig.AddFlags(flags)
+	_ = cmd.RegisterFlagCompletionFunc("theme", func(_ *cobra.Command, _ []string, word string) ([]string, cobra.ShellCompDirective) {
+		return startingWith(word, tui.Themes()), cobra.ShellCompDirectiveNoFileComp
+	})
+}
+
+func (o *tuiOptions) check() (state.Mode, error) {
+	mode, err := o.mode()
+	if err != nil {
+		return "", err
+	}
+	switch {
+	case o.from != "" && o.sandboxed:
+		return "", errors.New("--from and --sandbox exclude each other")
+	case o.manifests.given() && !o.sandboxed:
+		return "", errors.New("-f and -k apply manifests to a sandbox: add --sandbox, or apply them with kubectl")
+	case !o.sandboxed && o.sandboxFlag() != "":
+		return "", fmt.Errorf("--%s describes a sandbox: add --sandbox", o.sandboxFlag())
+	case o.page < 1 || o.page > 8:
+		return "", fmt.Errorf("--page %d: the pages are 1 to 8", o.page)
+	}
+	return mode, nil
+}
+
+// errNoTerminal is what the screen ends with in a pipe.
+var errNoTerminal = errors.New("the screen needs a terminal: 'run' prints the journal as lines, and 'tui --plain' a page")
+
+func (o *tuiOptions) run(ctx context.Context) error {
+	mode, err := o.check()
+	if err != nil {
+		return err
+	}
+	theme, err := tui.NewTheme(o.theme, colourProfile(o.Out, os.Getenv))
+	if err != nil {
+		return err
+	}
+	dumb := os.Getenv("TERM") == "dumb"
+	if !o.plain && !dumb && (!isTerminal(o.Out) || !isTerminal(o.In)) {
+		return errNoTerminal
+	}
+	o.plain = o.plain || dumb
+	if !o.sandboxed {
+		if err := o.offerSandbox(); err != nil {
+			return err
+		}
+		if o.sandboxed {
+			mode = state.ModeActive
+		}
+	}
+	var objects []plan.Object
+	if o.manifests.given() {
+		if objects, err = o.manifests.load(o.In); err != nil {
+			return err
+		}
+	}
+	ctx, cancel := withSignals(ctx, discard{}, "", stopSignals()...)
+	defer cancel()
+	s, err := newSession(sessionOptions{logFile: o.logs.file, logVerbosity: o.logs.verbosity, horizon: 3 * time.Second})
+	if err != nil {
+		return err
+	}
+	defer s.shutDown(o.ErrOut)
+	requests := &meter{}
+	options := tui.Options{
+		Journal: hubJournal{s.hub}, Theme: theme, Location: time.Local, Start: o.page,
+		Observing: !o.sandboxed && !o.flags.Changed("controllers"),
+		Requests:  requests.count.Load,
+		Connect: func(ctx context.Context) (func(*tui.Options), error) {
+			return o.connect(ctx, s, mode, objects, requests)
+		},
+	}
+	return o.show(ctx, options)
+}
+
+// show runs the screen, or its lines, until the user leaves.
+func (o *tuiOptions) show(ctx context.Context, options tui.Options) error {
+	options.Now = orNow(options.Now)
+	if o.plain {
+		return tui.Plain(ctx, options, o.Out)
+	}
+	if file, ok := o.Out.(*os.File); ok {
+		options.Copy = copyText(file, nativeClipboard())
+	}
+	screen := tui.NewScreen(ctx, options, o.In, o.Out)
+	defer restoreOnCrash(screen)()
+	return screen.Run()
+}
+
+func orNow(now func() time.Time) func() time.Time {
+	if now == nil {
+		return time.Now
+	}
+	return now
+}
+
+// restoreOnCrash gives the terminal back before upstream ends the process: by a
+// panic in a goroutine of a loop, or by klog's Fatal.
+func restoreOnCrash(screen *tui.Screen) (undo func()) {
+	handlers, exit := runtime.PanicHandlers, klog.OsExit
+	runtime.PanicHandlers = append([]func(context.Context, any){func(context.Context, any) {
+		if runtime.ReallyCrash {
+			screen.Restore()
+		}
+	}}, slices.Clip(handlers)...)
+	klog.OsExit = func(code int) {
+		screen.Restore()
+		exit(code)
+	}
+	return func() { runtime.PanicHandlers, klog.OsExit = handlers, exit }
+}
+
+// offerSandbox asks whether to start the sandbox where no cluster is configured.
+func (o *tuiOptions) offerSandbox() error {
+	_, err := connect.TargetOf(o.kubeconfig.ToRawKubeConfigLoader())
+	if !errors.Is(err, connect.ErrNoCluster) || o.plain || !isTerminal(o.In) {
+		return err
+	}
+	fmt.Fprint(o.ErrOut, "No cluster is configured. Start the sandbox, a control plane inside this program? [Y/n] ")
+	var answer string
+	_, _ = fmt.Fscanln(o.In, &answer)
+	switch answer {
+	case "", "y", "Y", "yes":
+		o.sandboxed = true
+		return nil
+	}
+	return err
+}
+
+// connect starts what is behind the screen, while it is up.
+func (o *tuiOptions) connect(ctx context.Context, s *session, mode state.Mode, objects []plan.Object, requests *meter) (func(*tui.Options), error) {
+	progress := func(text string) { s.note("session", "%s", text) }
+	var reading *rest.Config
+	var err error
+	namespace := *o.kubeconfig.Namespace
+	if o.sandboxed {
+		s.hub.Record(o.started(mode, "sandbox", sandbox.LinkedVersion))
+		if err = s.startSandbox(ctx, o.sandbox, o.controllers, namespace, mode, progress); err == nil {
+			reading, err = s.readSandbox()
+		}
+	} else {
+		o.controllers.SelectByDefault() // none: nobody loads an API server by looking
+		if err = o.startOnCluster(ctx, s, mode, progress); err == nil {
+			reading, err = readOnlyConfig(o.kubeconfig)
+		}
+	}
+	if err != nil {
+		return nil, causeOf(ctx, err)
+	}
+	reading.Wrap(requests.wrap)
+	caches, err := newScreenCaches(s, reading, namespace)
+	if err != nil {
+		return nil, err
+	}
+	s.onStop(func(context.Context) error { caches.close(); return nil })
+	following, stop := context.WithCancel(context.Background())
+	elections, err := newScreenLeases(following, reading, s.hub)
+	s.onStop(func(context.Context) error {
+		stop()
+		if elections != nil {
+			elections.wait()
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.attachable("tui")
+	if len(objects) > 0 {
+		if err := s.apply(ctx, objects, namespace); err != nil {
+			return nil, causeOf(ctx, err)
+		}
+	}
+	return func(t *tui.Options) {
+		t.Caches, t.Connection, t.Leases = caches, caches, elections
+		t.Crashed, t.Crash = s.crashed(), s.crash
+	}, nil
+}
+
+// readSandbox makes a config that only reads, for the screen.
+func (s *session) readSandbox() (*rest.Config, error) {
+	endpoint := s.sandbox.Endpoint()
+	g, err := guard.New(guard.Options{Mode: state.ModeReadOnly, Server: endpoint.URL})
+	if err != nil {
+		return nil, err
+	}
+	return connect.Server(connect.Endpoint(endpoint), g.Wrap, connect.Limits{QPS: sandboxQPS, Burst: sandboxBurst})
+}
+
+// hubJournal is the journal of a session as the screen reads it.
+type hubJournal struct{ hub *hub.Hub }
+
+func (j hubJournal) Next(ctx context.Context, last *state.Snapshot) (*state.Snapshot, error) {
+	var after uint64
+	if last != nil {
+		after = last.Seq
+	}
+	return j.hub.Next(ctx, after)
+}
+
+// meter counts requests.
+type meter struct{ count atomic.Uint64 }
+
+func (m *meter) wrap(next http.RoundTripper) http.RoundTripper {
+	return roundTripper(func(req *http.Request) (*http.Response, error) {
+		m.count.Add(1)
+		return next.RoundTrip(req)
+	})
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
+
+// colourProfile is what the terminal shows. NO_COLOR counts when it is set to
+// anything at all (no-color.org).
+func colourProfile(out any, getenv func(string) string) tui.Profile {
+	file, ok := out.(*os.File)
+	if !ok || getenv("NO_COLOR") != "" || getenv("TERM") == "dumb" {
+		return termenv.Ascii
+	}
+	return termenv.NewOutput(file, termenv.WithUnsafe()).EnvColorProfile()
+}
+
+// addScreenFlags gives the root command the flags of tui: it is what is run
+// without a verb. Only a few are listed in its help.
+func addScreenFlags(root *cobra.Command, o *tuiOptions) {
+	o.addTo(root)
+	root.Flags().VisitAll(func(f *pflag.Flag) {
+		f.Hidden = !slices.Contains([]string{"sandbox", "from", "plain", "filename", "context", "namespace", "controllers"}, f.Name)
+	})
+}

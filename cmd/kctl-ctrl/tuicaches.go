@@ -1,0 +1,233 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+
+	"github.com/kctl-ctrl/kctl-ctrl/tui"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/informers"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/owners"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+)
+
+// screenCaches are the caches that the screen looks into: the loops' own where
+// they have one of a type, and otherwise informers that live with the screen.
+type screenCaches struct {
+	config    *rest.Config
+	namespace string
+	types     *servedTypes
+	// loops has the informers of the loops.
+	loops *sessionHost
+	set   *informers.Set
+}
+
+var (
+	_ tui.Caches     = (*screenCaches)(nil)
+	_ tui.Connection = (*screenCaches)(nil)
+)
+
+// newScreenCaches makes the screen's informers on a config that only reads.
+// close must be called.
+func newScreenCaches(s *session, config *rest.Config, namespace string) (*screenCaches, error) {
+	c := &screenCaches{config: config, namespace: namespace, types: &servedTypes{config: config}, loops: newSessionHost(s, "tui")}
+	var err error
+	c.set, err = informers.New(config, informers.Options{Recorder: s.hub, Silent: func(ref state.Ref) bool {
+		return bestStore(c.loops.session.tap.Stores(), schema.GroupResource{Group: ref.Group, Resource: ref.Resource}) != nil
+	}})
+	if err != nil {
+		c.loops.stop()
+		return nil, err
+	}
+	return c, nil
+}
+
+func (c *screenCaches) close() {
+	c.set.Close()
+	c.loops.stop()
+}
+
+// Lost tells since when the API server does not answer.
+func (c *screenCaches) Lost() (since time.Time, reason string) {
+	contact := c.set.Contact()
+	return contact.Lost, contact.Reason
+}
+
+// Open looks into the loops' cache of a type, or opens one.
+func (c *screenCaches) Open(ctx context.Context, typ string) (tui.Cache, error) {
+	t, err := c.types.find(ctx, typ)
+	if err != nil {
+		return nil, err
+	}
+	if bestStore(c.loops.progress.Stores(), schema.GroupResource{Group: t.Group, Resource: t.Resource}) != nil {
+		return &loopCache{host: c.loops, typ: t, clients: c}, nil
+	}
+	contents := informers.Whole
+	if t.Group == "" && t.Resource == "secrets" {
+		contents = informers.Metadata
+	}
+	handle, err := c.set.Open(t, c.namespace, contents)
+	if err != nil {
+		return nil, err
+	}
+	return screenCache{handle}, nil
+}
+
+func (c *screenCaches) Stores() []state.StoreStats {
+	loops, _ := c.loops.Informers(context.Background())
+	return append(loops, c.set.Stats()...)
+}
+
+func (c *screenCaches) Types(ctx context.Context) ([]string, error) { return c.types.all(ctx) }
+
+// Behind compares a cache's version with the server's.
+func (c *screenCaches) Behind(ctx context.Context, typ string) (state.ServerView, error) {
+	cache, err := c.Open(ctx, typ)
+	if err != nil {
+		return state.ServerView{}, err
+	}
+	defer cache.Close()
+	t, err := c.types.find(ctx, typ)
+	if err != nil {
+		return state.ServerView{}, err
+	}
+	namespace := ""
+	if t.Namespaced {
+		namespace = c.namespace
+	}
+	return freshness(ctx, c.config, gvrOf(t), namespace, func() string { return cache.Stats().ResourceVersion }, bookmarkPeriod)
+}
+
+// freshness asks the server for the version of a type and waits until a cache has
+// reached it: a little at first, which tells most, and at most until the next
+// bookmark is due.
+func freshness(ctx context.Context, config *rest.Config, of schema.GroupVersionResource, namespace string, now func() string, within time.Duration) (state.ServerView, error) {
+	client, err := metadata.NewForConfig(config)
+	if err != nil {
+		return state.ServerView{}, err
+	}
+	asked := time.Now().UTC()
+	list, err := client.Resource(of).Namespace(namespace).List(ctx, metav1.ListOptions{Limit: 1})
+	if err != nil {
+		return state.ServerView{}, explain(err, "list "+of.Resource)
+	}
+	v := state.ServerView{ResourceVersion: list.ResourceVersion, Asked: asked, Freshness: state.Current}
+	if !waitFor(ctx, within, func() bool { return atLeast(now(), list.ResourceVersion) }) {
+		v.Freshness, v.Reason = state.Behind, fmt.Sprintf("it did not get there in %s, in which a bookmark was due", state.Short(within))
+	}
+	return v, nil
+}
+
+func gvrOf(t owners.Type) schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: t.Group, Version: t.Version, Resource: t.Resource}
+}
+
+// Object looks for a whole object in the loops' caches.
+func (c *screenCaches) Object(ref state.Ref) map[string]any {
+	store := bestStore(c.loops.session.tap.Stores(), schema.GroupResource{Group: ref.Group, Resource: ref.Resource})
+	if store == nil || store.Metadata {
+		return nil
+	}
+	held := store.Get(ref.Namespace, ref.Name)
+	if held == nil {
+		return nil
+	}
+	return contentOf(store, held)
+}
+
+// Live asks the server for an object.
+func (c *screenCaches) Live(ctx context.Context, ref state.Ref) (map[string]any, error) {
+	t, err := c.types.find(ctx, ref.Type())
+	if err != nil {
+		return nil, err
+	}
+	client, err := dynamic.NewForConfig(c.config)
+	if err != nil {
+		return nil, err
+	}
+	o, err := client.Resource(gvrOf(t)).Namespace(ref.Namespace).Get(ctx, ref.Name, metav1.GetOptions{})
+	if err != nil {
+		return nil, explain(err, "get "+ref.String())
+	}
+	return state.Redact(ref, o.Object), nil
+}
+
+// screenCache is an informer of the screen's own.
+type screenCache struct{ *informers.Handle }
+
+func (c screenCache) Close() { c.Handle.Close() }
+
+func (c screenCache) Window(q tui.CacheQuery, offset, n int) (tui.CacheWindow, error) {
+	w, err := c.Handle.Window(informerQuery(q), offset, n)
+	if err != nil {
+		return tui.CacheWindow{}, err
+	}
+	out := tui.CacheWindow{
+		Offset: w.Offset, Total: w.Total, Built: w.Built, Seen: w.Seen, Objects: w.Objects,
+		Synced: w.Synced, Expected: w.Expected, Rows: make([]tui.CacheRow, len(w.Rows)),
+	}
+	for i, r := range w.Rows {
+		out.Rows[i] = tui.CacheRow(r)
+	}
+	return out, nil
+}
+
+func informerQuery(q tui.CacheQuery) informers.Query {
+	out := informers.Query{Text: q.Text, Invert: q.Invert, Labels: q.Labels, Sort: informers.SortKey(q.Sort), Descending: q.Descending}
+	switch {
+	case q.Regexp:
+		out.Match = informers.MatchRegexp
+	case q.Fuzzy:
+		out.Match = informers.MatchFuzzy
+	}
+	return out
+}
+
+func (c screenCache) Find(q tui.CacheQuery, namespace, name string) (int, bool) {
+	return c.Handle.Find(informerQuery(q), namespace, name)
+}
+
+func (c screenCache) Object(namespace, name string) (tui.CacheObject, bool) {
+	o, ok := c.Handle.Object(namespace, name)
+	if !ok {
+		return tui.CacheObject{}, false
+	}
+	return tui.CacheObject{CacheRow: tui.CacheRow(o.Row), Content: o.Content, Fields: fieldOwners(o.Owners)}, true
+}
+
+func fieldOwners(of []informers.FieldOwner) []tui.FieldOwner {
+	out := make([]tui.FieldOwner, len(of))
+	for i, f := range of {
+		out[i] = tui.FieldOwner{Path: f.Path, Manager: f.Manager, Operation: f.Operation, Subresource: f.Subresource, At: f.Time}
+	}
+	return out
+}
+
+func (c screenCache) Compare(ctx context.Context, namespace, name string) (tui.CacheComparison, error) {
+	v, err := c.Handle.Compare(ctx, namespace, name)
+	if err != nil {
+		return tui.CacheComparison{}, err
+	}
+	return tui.CacheComparison{ServerView: v.ServerView, Held: v.Held != nil, Live: v.Live != nil, Changes: v.Changes}, nil
+}
+
+// copyText puts text on the clipboard: by a program where there is one, else by
+// asking the terminal (OSC 52), which may be on another machine.
+func copyText(terminal *os.File, native func(string) error) func(string) (string, error) {
+	return func(text string) (string, error) {
+		if native != nil && !slices.ContainsFunc([]string{"SSH_CONNECTION", "SSH_TTY"}, func(name string) bool { return os.Getenv(name) != "" }) {
+			if err := native(text); err == nil {
+				return "clipboard", nil
+			}
+		}
+		return "by the terminal", osc52(terminal, text)
+	}
+}
