@@ -96,10 +96,14 @@ func (e *env) in(at time.Time) string {
 	return age(d)
 }
 
-// clock is a time of the day, to the millisecond.
+// clock is a time of the day, to the millisecond; with its date where that is
+// another day.
 func (e *env) clock(at time.Time) string {
-	if at.IsZero() {
+	switch d := e.now.Sub(at); {
+	case at.IsZero():
 		return ""
+	case d > 24*time.Hour || d < -24*time.Hour:
+		return at.In(e.location()).Format("2006-01-02 15:04:05")
 	}
 	return at.In(e.location()).Format("15:04:05.000")
 }

@@ -44,7 +44,9 @@ func parseFilter(text string, hasLabels bool) (filter, error) {
 		return f, nil
 	case text == "-f" || strings.HasPrefix(text, "-f "):
 		letters := strings.TrimSpace(strings.TrimPrefix(text, "-f"))
-		f.match = func(fields []string) bool { return anyField(fields, func(s string) bool { return state.Fuzzy(letters, s) }) }
+		f.match = func(fields []string) bool {
+			return anyField(fields, func(s string) bool { return state.Fuzzy(letters, s) })
+		}
 		return f, nil
 	}
 	pattern, not := strings.CutPrefix(text, "!")

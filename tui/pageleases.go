@@ -1,3 +1,364 @@
 package tui
 
-func newLeasesPage() page { return newControllersPage() }
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+)
+
+// leasesPage is page 7: who leads, and for how long still.
+type leasesPage struct {
+	base
+	list list
+	// leases are the latest, candidates those who wait for one.
+	leases     []state.LeaseStatus
+	candidates []state.LeaseCandidate
+	failed     error
+	// ahead is what the clock that judged them was ahead of this program's.
+	ahead     time.Duration
+	number    int
+	following bool
+	nodes     bool
+	history   leaseHistory
+}
+
+func newLeasesPage() page {
+	return &leasesPage{number: -1, list: list{columns: []column{
+		{title: "NAMESPACE", max: 24, drop: 2},
+		{title: "LEASE", grow: true, min: 18},
+		{title: "HOLDER", grow: true, min: 14},
+		{title: "STATE", min: 7},
+		{title: "RENEWED", right: true},
+		{title: "EXPIRES", right: true},
+		{title: "DURATION", right: true, drop: 1},
+		{title: "CHANGES", right: true, drop: 3},
+	}}}
+}
+
+// leaseRow is a lease, or all those of nodes in one row.
+type leaseRow struct {
+	state.LeaseStatus
+	grouped int
+	words   string
+}
+
+func (p *leasesPage) rows(e *env) slice[leaseRow] {
+	now := e.now.Add(p.ahead)
+	var items []leaseRow
+	group := leaseRow{words: ""}
+	counts := map[state.LeaseState]int{}
+	for _, l := range p.leases {
+		l = l.At(now)
+		if !p.filter.matches(l.Ref().Key(), l.Identity, holderText(l), string(l.State)) {
+			continue
+		}
+		if l.Class == state.LeaseOfNode && !p.nodes {
+			if group.grouped == 0 {
+				group.LeaseStatus = l
+			}
+			if l.UntilExpiry != nil && (group.UntilExpiry == nil || *l.UntilExpiry < *group.UntilExpiry) {
+				group.LeaseStatus = l
+			}
+			group.grouped++
+			counts[l.State]++
+			continue
+		}
+		items = append(items, leaseRow{LeaseStatus: l})
+	}
+	slices.SortStableFunc(items, func(a, b leaseRow) int { return cmp.Compare(leaseOrder(a.LeaseStatus), leaseOrder(b.LeaseStatus)) })
+	if group.grouped > 0 {
+		for _, s := range []state.LeaseState{state.LeaseExpired, state.LeaseHeld, state.LeaseFree, state.LeaseUnknown} {
+			if counts[s] > 0 {
+				group.words = strings.TrimPrefix(group.words+fmt.Sprintf(", %d %s", counts[s], s), ", ")
+			}
+		}
+		items = append(items, group)
+	}
+	return slice[leaseRow]{items, leaseRow.id, func(r leaseRow) []cell { return p.cells(e, r) }}
+}
+
+func (r leaseRow) id() string {
+	if r.grouped > 0 {
+		return "nodes"
+	}
+	return r.Ref().Key()
+}
+
+// leaseOrder puts what has expired first, then the control plane's.
+func leaseOrder(l state.LeaseStatus) int {
+	switch {
+	case l.State == state.LeaseExpired:
+		return 0
+	case l.Class == state.LeaseOfControlPlane:
+		return 1
+	case l.Class == state.LeaseOfWorkload:
+		return 2
+	}
+	return 3
+}
+
+func (p *leasesPage) cells(e *env, r leaseRow) []cell {
+	renewed, expires := "", ""
+	if r.SinceRenew != nil {
+		renewed = age(seconds(*r.SinceRenew))
+	}
+	if r.UntilExpiry != nil && r.State == state.LeaseHeld {
+		expires = "in " + age(seconds(*r.UntilExpiry))
+	} else if r.UntilExpiry != nil && r.State == state.LeaseExpired {
+		expires = age(-seconds(*r.UntilExpiry)) + " ago"
+	}
+	if r.grouped > 0 {
+		return []cell{word(r.Namespace, styleDim), plainCell(fmt.Sprintf("%d nodes", r.grouped)), word(r.words, styleDim), word("", styleDim), plainCell(renewed), plainCell(expires)}
+	}
+	duration := ""
+	if r.Duration > 0 {
+		duration = itoa(int(r.Duration)) + "s"
+	}
+	return []cell{
+		word(r.Namespace, styleDim), plainCell(r.Name), plainCell(holderText(r.LeaseStatus)), leaseState(r.LeaseStatus),
+		plainCell(renewed), plainCell(expires), word(duration, styleDim), plainCell(itoa(int(r.Transitions))),
+	}
+}
+
+func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
+
+func leaseState(l state.LeaseStatus) cell {
+	switch l.State {
+	case state.LeaseHeld:
+		return word("held", styleGood)
+	case state.LeaseExpired:
+		return word("EXPIRED", styleBad)
+	case state.LeaseFree:
+		return word("free", styleWarn)
+	}
+	return word(string(l.State), styleDim)
+}
+
+// holderText is the pod or node behind a lease, or what the holder calls itself.
+func holderText(l state.LeaseStatus) string {
+	switch {
+	case l.Identity == "":
+		return ""
+	case l.Holder == nil:
+		host, _, _ := strings.Cut(l.Identity, "_")
+		return host
+	case l.Holder.Resource == "nodes":
+		return "node/" + l.Holder.Name
+	case l.Holder.Node != "":
+		return "pod/" + l.Holder.Name + " on " + l.Holder.Node
+	}
+	return "pod/" + l.Holder.Name
+}
+
+func (p *leasesPage) title(e *env) string {
+	expired := 0
+	for _, l := range p.leases {
+		if l.At(e.now.Add(p.ahead)).State == state.LeaseExpired {
+			expired++
+		}
+	}
+	text := fmt.Sprintf("Leases: %d", len(p.leases))
+	if expired > 0 {
+		text += fmt.Sprintf(", %d EXPIRED", expired)
+	}
+	if len(p.candidates) > 0 {
+		text += fmt.Sprintf("; %d candidates", len(p.candidates))
+	}
+	if p.failed != nil {
+		text += ": " + p.failed.Error()
+	}
+	return text
+}
+
+// leasesMsg brings a list.
+type leasesMsg struct {
+	list   state.LeaseList
+	number int
+	err    error
+}
+
+func (p *leasesPage) update(msg tea.Msg, e *env) tea.Cmd {
+	switch msg := msg.(type) {
+	case shownMsg:
+		return p.follow(e)
+	case leasesMsg:
+		p.following = false
+		if e.ctx.Err() != nil {
+			return nil
+		}
+		p.number, p.failed = msg.number, msg.err
+		p.take(e, msg.list.Items, msg.list.Candidates)
+		return p.follow(e)
+	case snapshotMsg:
+		if e.Leases == nil {
+			p.take(e, leasesOf(e.snap), nil)
+		}
+	}
+	return nil
+}
+
+// follow waits for the next list. It goes on while another page is shown: the
+// history and the alarm need it.
+func (p *leasesPage) follow(e *env) tea.Cmd {
+	if e.Leases == nil || p.following {
+		return nil
+	}
+	p.following = true
+	source, ctx, number := e.Leases, e.ctx, p.number
+	return func() tea.Msg {
+		list, number, err := source.Next(ctx, number)
+		return pageMsg{pageLeases, leasesMsg{list, number, err}}
+	}
+}
+
+func (p *leasesPage) take(e *env, leases []state.LeaseStatus, candidates []state.LeaseCandidate) {
+	for _, l := range leases {
+		if l.SinceRenew != nil {
+			p.ahead = l.RenewTime.Add(seconds(*l.SinceRenew)).Sub(e.now)
+			break
+		}
+	}
+	p.history.see(leases, e.now.Add(p.ahead))
+	p.leases, p.candidates = leases, candidates
+}
+
+// leasesOf are the leases that a journal knows of.
+func leasesOf(s *state.Snapshot) []state.LeaseStatus {
+	var out []state.LeaseStatus
+	for _, l := range s.Leases.All() {
+		if l.Deleted {
+			continue
+		}
+		status := state.LeaseStatus{
+			Namespace: l.Lease.Namespace, Name: l.Lease.Name, Class: state.LeaseOfWorkload, Identity: l.Holder,
+			AcquireTime: l.Since, RenewTime: l.RenewTime, Duration: l.Duration, Transitions: l.Transitions,
+		}
+		switch l.Lease.Namespace {
+		case "kube-node-lease":
+			status.Class = state.LeaseOfNode
+		case "kube-system":
+			status.Class = state.LeaseOfControlPlane
+		}
+		out = append(out, status)
+	}
+	return out
+}
+
+func (p *leasesPage) current(e *env) (leaseRow, bool) { return p.rows(e).at(&p.list) }
+
+func (p *leasesPage) key(key string, e *env) bool { return p.list.key(p.rows(e), key) }
+
+func (p *leasesPage) view(e *env, w, h int) []string {
+	rows := p.rows(e)
+	empty := "No lease is known here."
+	if p.following && p.number < 0 {
+		empty = "Reading leases…"
+	}
+	return beside(e.Theme, w, h, func(w, h int) []string { return p.list.view(e.Theme, rows, w, h, empty) }, func(w int) []line {
+		r, ok := p.current(e)
+		if !ok {
+			return nil
+		}
+		return p.detail(e, r, w)
+	})
+}
+
+func (p *leasesPage) detail(e *env, r leaseRow, w int) []line {
+	if r.grouped > 0 {
+		return append([]line{heading(fmt.Sprintf("%d leases of nodes", r.grouped)), {{" " + r.words, styleText}}, {}}, p.history.lines(e, func(n string) bool { return strings.HasPrefix(n, r.Namespace+"/") }, 30)...)
+	}
+	out := []line{heading(r.Ref().Key())}
+	out = append(out, fact("state", leaseState(r.LeaseStatus).text(), styleText)...)
+	out = append(out, fact("holder", holderText(r.LeaseStatus), styleText)...)
+	if r.Holder != nil {
+		out = append(out, fact("found by", r.Holder.By, styleDim)...)
+	}
+	out = append(out, fact("identity", r.Identity, styleText)...)
+	out = append(out, fact("acquired", e.clock(r.AcquireTime), styleText)...)
+	out = append(out, fact("renewed", e.clock(r.RenewTime), styleText)...)
+	out = append(out, fact("expires", e.clock(r.ExpiryTime), styleText)...)
+	out = append(out, fact("changes", fmt.Sprintf("%d changes of holder since the lease was made", r.Transitions), styleText)...)
+	for _, c := range p.candidates {
+		if c.Namespace == r.Namespace && c.Lease == r.Name {
+			out = append(out, line{{" candidate   " + c.Name + " " + c.BinaryVersion, styleText}})
+		}
+	}
+	out = append(out, line{}, heading("While watching"))
+	return append(out, p.history.lines(e, func(n string) bool { return n == r.Ref().Key() }, 30)...)
+}
+
+func (p *leasesPage) under(e *env) subject {
+	r, ok := p.current(e)
+	if !ok {
+		return subject{}
+	}
+	s := subject{kind: onLease, object: r.Ref(), name: r.Name}
+	if r.Class == state.LeaseOfNode {
+		s.explain = "node-lease"
+	}
+	if r.grouped > 0 {
+		s.object, s.name = state.Ref{}, "nodes"
+	}
+	return s
+}
+
+func (p *leasesPage) actions(e *env) []action {
+	r, ok := p.current(e)
+	nothing := ""
+	if !ok {
+		nothing = errNothing.Error()
+	}
+	noHolder := nothing
+	if nothing == "" && r.Holder == nil {
+		noHolder = "nothing in the cluster was found by the holder's name"
+	}
+	nodes := "nodes"
+	if p.nodes {
+		nodes = "group nodes"
+	}
+	return []action{
+		{keys: []string{"enter"}, label: "details", help: "Show all that is known of the lease, and what became of it while watching.", off: nothing, do: func() tea.Cmd { return p.details(r.id()) }},
+		{keys: []string{"n"}, label: nodes, help: "Show the leases of nodes one by one, or as one row.", do: func() tea.Cmd { p.nodes = !p.nodes; return nil }},
+		{keys: []string{"T"}, label: "holder", help: "Show the pod or node that holds the lease, in the tree.", off: noHolder, do: func() tea.Cmd {
+			return send(jumpMsg{pageTree, subject{kind: onObject, object: r.Holder.Ref, name: r.Holder.Name}})
+		}},
+		{keys: []string{"H"}, label: "history", help: "Show what became of all leases while watching.", do: func() tea.Cmd {
+			return send(openMsg{func(e *env) *textView {
+				return &textView{title: "Leases while watching", lines: func(int) []line {
+					return p.history.lines(e, func(string) bool { return true }, maxLeaseHistory)
+				}}
+			}})
+		}},
+	}
+}
+
+func (p *leasesPage) details(id string) tea.Cmd {
+	return send(openMsg{func(e *env) *textView {
+		rows := p.rows(e)
+		at := rows.Find(id)
+		if at < 0 {
+			return nil
+		}
+		return &textView{title: "Lease " + id, lines: func(w int) []line { return p.detail(e, rows.items[at], w) }}
+	}})
+}
+
+func (p *leasesPage) focus(s subject, e *env) (tea.Cmd, bool) {
+	if s.kind != onLease && s.object.Resource != "leases" {
+		return nil, false
+	}
+	p.filter, p.nodes = filter{}, p.nodes || s.object.Namespace == "kube-node-lease"
+	p.list.selected = s.object.Key()
+	p.list.sync(p.rows(e))
+	return nil, true
+}
+
+func (p *leasesPage) alarm(e *env) string { return p.history.alarm(e.now.Add(p.ahead)) }
+
+func (p *leasesPage) plain(e *env) []plainRow { return plainRows(&p.list, p.rows(e)) }
