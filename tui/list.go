@@ -24,6 +24,8 @@ type column struct {
 	// the largest grow, which have no max.
 	min, max int
 	grow     bool
+	// aging: it changes with the time alone, and is left out of plain lines.
+	aging bool
 	// drop: on a narrow screen columns go in this order, 1 first; 0 never.
 	drop int
 }

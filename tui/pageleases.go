@@ -34,8 +34,8 @@ func newLeasesPage() page {
 		{title: "LEASE", grow: true, min: 18},
 		{title: "HOLDER", grow: true, min: 14},
 		{title: "STATE", min: 7},
-		{title: "RENEWED", right: true},
-		{title: "EXPIRES", right: true},
+		{title: "RENEWED", aging: true, right: true},
+		{title: "EXPIRES", aging: true, right: true},
 		{title: "DURATION", right: true, drop: 1},
 		{title: "CHANGES", right: true, drop: 3},
 	}}}

@@ -67,14 +67,15 @@ func durationOf(d time.Duration) string {
 }
 
 // plainRows are a list's rows as lines: the titles in small letters before the
-// values, so that a line makes sense by itself.
+// values, so that a line makes sense by itself. What changes with the time alone is
+// left out.
 func plainRows(l *list, r rows) []plainRow {
 	out := make([]plainRow, r.Len())
 	for i := range out {
 		var text strings.Builder
 		for j, c := range r.Cells(i) {
 			value := strings.TrimSpace(c.text())
-			if value == "" || j >= len(l.columns) || l.columns[j].title == "LAST MINUTE" {
+			if value == "" || j >= len(l.columns) || l.columns[j].aging {
 				continue
 			}
 			if text.Len() > 0 {

@@ -2,16 +2,16 @@ package tui
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
-	"time"
+	"maps"
+	"slices"
+
+	tea "github.com/charmbracelet/bubbletea"
 
 	"github.com/kctl-ctrl/kctl-ctrl/render"
-	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
-
-// PlainEvery is the least time between two looks of Plain.
-const PlainEvery = time.Second
 
 // Plain prints a page as lines, for screen readers and pipes: all rows at first,
 // then each that came, changed or went, one line each, without any motion. It
@@ -21,66 +21,99 @@ const PlainEvery = time.Second
 //	[CHANGED] deployment, state running, syncs/s 4
 //	[GONE] shop/web
 func Plain(ctx context.Context, o Options, w io.Writer) error {
-	m := newModel(ctx, o)
-	fmt.Fprintf(w, "[PAGE] %s\n", m.table[m.shown-1].name)
-	m.page().update(shownMsg{}, m.env)
-	before := map[string]string{}
-	title := ""
-	snapshots := make(chan nextMsg)
-	go func() {
-		var last *state.Snapshot
-		for {
-			snap, err := m.env.Journal.Next(ctx, last)
-			select {
-			case snapshots <- nextMsg{snap, err}:
-			case <-ctx.Done():
-				return
-			}
-			if err != nil {
-				return
-			}
-			last = snap
-		}
-	}()
-	ticker := time.NewTicker(PlainEvery)
-	defer ticker.Stop()
-	look := func() error {
-		m.env.now = m.env.Now()
-		if now := m.page().title(m.env); now != title {
-			title = now
-			if _, err := fmt.Fprintf(w, "[NOW] %s\n", render.Sanitise(title)); err != nil {
-				return err
-			}
-		}
-		return plainChanges(w, before, m.page().plain(m.env))
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	p := &plain{model: newModel(ctx, o), ctx: ctx, messages: make(chan tea.Msg), before: map[string]string{}, w: w}
+	if err := p.printf("[PAGE] %s\n", p.model.table[p.model.shown-1].name); err != nil {
+		return err
 	}
-	fresh := false
+	p.start(p.model.Init())
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
-		case n := <-snapshots:
-			if n.err != nil {
-				return look()
-			}
-			first := m.env.snap.Seq == 0
-			m.env.snap, m.env.latest, fresh = n.snap, n.snap, true
-			m.page().update(snapshotMsg{}, m.env)
-			if first {
-				if err := look(); err != nil {
-					return err
-				}
-			}
-		case <-ticker.C:
-			if !fresh {
-				continue
-			}
-			fresh = false
-			if err := look(); err != nil {
+		case msg := <-p.messages:
+			if over, err := p.take(msg); over || err != nil {
 				return err
 			}
 		}
 	}
+}
+
+// plain runs the model without a screen: its commands, and lines in the place of
+// its view.
+type plain struct {
+	model    *model
+	ctx      context.Context
+	messages chan tea.Msg
+	w        io.Writer
+	title    string
+	// before has the rows as they were printed last.
+	before map[string]string
+	// drawn: the rows have been printed once.
+	drawn bool
+}
+
+func (p *plain) printf(format string, args ...any) error {
+	_, err := fmt.Fprintf(p.w, format, args...)
+	return err
+}
+
+// start runs a command as Bubble Tea does: on a goroutine, its message comes back.
+func (p *plain) start(cmd tea.Cmd) {
+	if cmd == nil {
+		return
+	}
+	go func() {
+		msg := cmd()
+		if msg == nil {
+			return
+		}
+		select {
+		case p.messages <- msg:
+		case <-p.ctx.Done():
+		}
+	}()
+}
+
+// take handles one message and prints what follows from it: at once for the first
+// rows and for what the program says, else once a second.
+func (p *plain) take(msg tea.Msg) (over bool, err error) {
+	switch msg := msg.(type) {
+	case tea.BatchMsg:
+		for _, cmd := range msg {
+			p.start(cmd)
+		}
+		return false, nil
+	case tea.QuitMsg:
+		return true, p.model.failed
+	case sayMsg:
+		return false, p.printf("[SAYS] %s\n", render.Sanitise(msg.text))
+	}
+	_, cmd := p.model.Update(msg)
+	p.start(cmd)
+	if _, second := msg.(secondMsg); second || !p.drawn && p.model.env.snap.Seq > 0 {
+		p.drawn = true
+		err = p.look()
+	}
+	if p.model.ended != "" {
+		return true, errors.Join(err, p.look())
+	}
+	return false, err
+}
+
+func (p *plain) look() error {
+	title := p.model.page().title(p.model.env)
+	if alarm := p.model.alarm(); alarm != "" {
+		title = "ALARM: " + alarm
+	}
+	if title != p.title {
+		p.title = title
+		if err := p.printf("[NOW] %s\n", render.Sanitise(title)); err != nil {
+			return err
+		}
+	}
+	return plainChanges(p.w, p.before, p.model.page().plain(p.model.env))
 }
 
 // plainChanges prints what differs from before, and takes the rows over.
@@ -101,12 +134,12 @@ func plainChanges(w io.Writer, before map[string]string, now []plainRow) error {
 			return err
 		}
 	}
-	for id, text := range before {
+	for _, id := range slices.Sorted(maps.Keys(before)) {
 		if !seen[id] {
-			delete(before, id)
-			if _, err := fmt.Fprintf(w, "[GONE] %s\n", render.Sanitise(text)); err != nil {
+			if _, err := fmt.Fprintf(w, "[GONE] %s\n", render.Sanitise(before[id])); err != nil {
 				return err
 			}
+			delete(before, id)
 		}
 	}
 	return nil
