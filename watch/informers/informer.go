@@ -133,6 +133,10 @@ func (in *informer) stop() {
 // turn records a change of status. It is not called with the lock held.
 func (in *informer) turn(status state.InformerStatus, reason string) {
 	in.mu.Lock()
+	if in.status == state.InformerStopped { // a late answer
+		in.mu.Unlock()
+		return
+	}
 	same := in.status == status && in.reason == reason
 	in.status, in.reason = status, reason
 	version := in.version

@@ -333,6 +333,63 @@ func TestServerGone(t *testing.T) {
 	}
 }
 
+// A server that says nothing is noticed though no connection breaks. What hangs in
+// it is asked again when it is back; what it was told of meanwhile is not lost.
+func TestServerSilent(t *testing.T) {
+	server := newServer(t, pod("shop", "web"))
+	set, j := newSet(t, server, Options{Heartbeat: 50 * time.Millisecond})
+	h := open(t, set, pods, Metadata)
+	until(t, "it synced", synced(h))
+	server.change(func() { server.dead = true })
+	late := open(t, set, pods, Whole)
+	until(t, "it hangs", func() bool { return server.asked("watch") == 2 })
+	until(t, "it is lost", func() bool { return !set.Contact().Lost.IsZero() })
+	if stats := h.Stats(); stats.Status != state.InformerSynced || late.Stats().Status != state.InformerListing {
+		t.Errorf("an open watch is not taken for ended: %+v", stats)
+	}
+	server.set("ADDED", pod("shop", "cache"))
+	server.change(func() { server.dead = false })
+	until(t, "it is back", func() bool { return set.Contact().Lost.IsZero() && synced(late)() })
+	until(t, "both follow", func() bool { return names(t, h, Query{}) == "cache web" && names(t, late, Query{}) == "cache web" })
+	if strings.Contains(strings.Join(j.lines(), "\n"), "gap") {
+		t.Errorf("journal: %q", j.lines())
+	}
+}
+
+// Types that this program has no Go type for, with and without namespaces.
+func TestCustomResources(t *testing.T) {
+	for _, contents := range []Contents{Metadata, Whole} {
+		server := newServer(t, object{
+			"apiVersion": "example.com/v1", "kind": "Widget", "metadata": object{
+				"name": "one", "uid": "1", "deletionTimestamp": "2026-01-02T03:04:05Z", "finalizers": []any{"example.com/a", "example.com/b"},
+				"ownerReferences": []any{object{"apiVersion": "example.com/v1", "kind": "Gadget", "name": "g", "uid": "2", "controller": true}},
+			},
+			"status": object{"phase": "Ready"},
+		})
+		set, _ := newSet(t, server, Options{})
+		h, err := set.Open(owners.Type{Group: "example.com", Version: "v1", Resource: "widgets", Kind: "Widget"}, "ignored", contents)
+		if err != nil {
+			t.Fatal(err)
+		}
+		until(t, "it synced", synced(h))
+		w, err := h.Window(Query{}, 0, 5)
+		if err != nil || len(w.Rows) != 1 {
+			t.Fatalf("%+v %v", w, err)
+		}
+		r := w.Rows[0]
+		if r.Type() != "widgets.example.com" || r.Finalizers != 2 || r.Deleting.IsZero() || r.Owner.String() != "gadgets.example.com g" || (r.Status != nil) != (contents == Whole) {
+			t.Errorf("%+v", r)
+		}
+		o, _ := h.Object("", "one")
+		if o.Content["kind"] != "Widget" || o.Content["apiVersion"] != "example.com/v1" {
+			t.Errorf("%v", o.Content)
+		}
+		if c, err := h.Compare(t.Context(), "", "one"); err != nil || c.Freshness != state.Current || len(c.Changes) > 0 {
+			t.Errorf("%+v %v", c, err)
+		}
+	}
+}
+
 // A server that is up and not ready is waited for.
 func TestServerNotReady(t *testing.T) {
 	server := newServer(t, pod("shop", "web"))

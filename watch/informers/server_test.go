@@ -34,7 +34,9 @@ type apiServer struct {
 	hold chan struct{}
 	// plain: lists cannot be streamed.
 	plain bool
-	http  *http.Server
+	// dead: what is asked while it is set gets no answer ever.
+	dead bool
+	http *http.Server
 }
 
 type object = map[string]any
@@ -194,9 +196,12 @@ func (s *apiServer) serve(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	s.requests = append(s.requests, verb+" "+r.URL.Path+"?"+r.URL.RawQuery)
 	code := s.refuse[verb]
-	plain := s.plain
+	plain, dead := s.plain, s.dead
 	s.mu.Unlock()
 	switch {
+	case dead:
+		<-r.Context().Done()
+		return
 	case code == http.StatusForbidden:
 		reply(w, code, status(code, "Forbidden", fmt.Sprintf("pods is forbidden: User \"eve\" cannot %s resource \"pods\"", verb)))
 		return
