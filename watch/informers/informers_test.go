@@ -244,6 +244,9 @@ func TestForbidden(t *testing.T) {
 	if n := server.asked("watch") + server.asked("list"); n > 4 {
 		t.Errorf("%d requests", n)
 	}
+	if !h.refusals.holds("watch") || !h.refusals.holds("list") {
+		t.Error("the next tries are not held back")
+	}
 	if c := set.Contact(); !c.Lost.IsZero() {
 		t.Errorf("a server that says no is taken for lost: %+v", c)
 	}
@@ -293,7 +296,7 @@ func TestRefusalsAreSpaced(t *testing.T) {
 // A server that goes away is noticed, and so is its return, without a restart.
 func TestServerGone(t *testing.T) {
 	server := newServer(t, pod("shop", "web"))
-	set, j := newSet(t, server, Options{})
+	set, j := newSet(t, server, Options{Heartbeat: -1})
 	h := open(t, set, pods, Metadata)
 	until(t, "it synced", synced(h))
 	if c := set.Contact(); c.Last.IsZero() || !c.Lost.IsZero() {
