@@ -44,6 +44,7 @@ type informer struct {
 	mu     sync.Mutex
 	status state.InformerStatus
 	reason string
+	told   map[string]bool // the reasons recorded since it first failed
 	// whole: a list was complete at the wrapper, and none has begun since; synced:
 	// the handler has got the first one.
 	whole, synced bool
@@ -138,6 +139,13 @@ func (in *informer) turn(status state.InformerStatus, reason string) {
 		return
 	}
 	same := in.status == status && in.reason == reason
+	if status == state.InformerFailed {
+		// What is tried again and again fails by turns, of the same reasons.
+		same = same || in.told[reason]
+		in.told[reason] = true
+	} else {
+		clear(in.told)
+	}
 	in.status, in.reason = status, reason
 	version := in.version
 	in.mu.Unlock()

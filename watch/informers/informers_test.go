@@ -3,6 +3,7 @@ package informers
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -256,6 +257,24 @@ func TestForbidden(t *testing.T) {
 		t.Errorf("rows: %s", got)
 	}
 	if got := j.lines(); got[1] != "pods failed" {
+		t.Errorf("journal: %q", got)
+	}
+}
+
+// What fails again and again is told once for each reason.
+func TestFailuresAreToldOnce(t *testing.T) {
+	server := newServer(t, pod("shop", "web"))
+	set, j := newSet(t, server, Options{})
+	h := open(t, set, pods, Metadata)
+	until(t, "it synced", synced(h))
+	for range 3 {
+		h.fails("watch", errors.New("no"))
+		h.fails("list", errors.New("no"))
+	}
+	h.turn(state.InformerSynced, "")
+	h.fails("watch", errors.New("no"))
+	want := []string{"pods failed", "pods failed", "pods synced", "pods failed"}
+	if got := j.lines()[3:]; !slices.Equal(got, want) {
 		t.Errorf("journal: %q", got)
 	}
 }

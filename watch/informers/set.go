@@ -151,7 +151,7 @@ func (s *Set) start(t owners.Type, namespace string, contents Contents) (*inform
 	in := &informer{
 		typ: t, namespace: namespace, contents: contents, options: &s.options,
 		kind:   state.Ref{Group: t.Group, Version: t.Version, Resource: t.Resource},
-		source: source, contact: s.contact, refusals: newRefusals(), index: newIndex(),
+		source: source, contact: s.contact, refusals: newRefusals(), index: newIndex(), told: map[string]bool{},
 	}
 	if err := in.start(fmt.Sprintf("%s-%d", s.options.Name, numbered.Add(1))); err != nil {
 		return nil, fmt.Errorf("start an informer of %s: %w", t, err)
