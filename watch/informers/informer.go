@@ -33,6 +33,7 @@ type informer struct {
 	index    *index
 	real     cache.SharedIndexInformer
 	fifo     gauge
+	silence  atomic.Pointer[silence]
 
 	cancel  context.CancelFunc
 	running sync.WaitGroup
@@ -161,9 +162,30 @@ func (in *informer) turn(status state.InformerStatus, reason string) {
 }
 
 func (in *informer) record(e state.Event) {
-	if in.options.Silent == nil || !in.options.Silent(in.kind) {
+	if !in.silent() {
 		in.options.Recorder.Record(e)
 	}
+}
+
+// silentFor is how long an answer of Options.Silent is good for.
+const silentFor = time.Second
+
+func (in *informer) silent() bool {
+	if in.options.Silent == nil {
+		return false
+	}
+	known, now := in.silence.Load(), time.Now()
+	if known == nil || now.Sub(known.asked) > silentFor {
+		known = &silence{asked: now, silent: in.options.Silent(in.kind)}
+		in.silence.Store(known)
+	}
+	return known.silent
+}
+
+// silence is an answer of Options.Silent.
+type silence struct {
+	asked  time.Time
+	silent bool
 }
 
 // begins notes that a list comes: the first, or one that hides what happened

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -465,11 +466,26 @@ func TestNoGrace(t *testing.T) {
 }
 
 func TestSilent(t *testing.T) {
-	server := newServer(t, pod("shop", "web"))
-	set, j := newSet(t, server, Options{Silent: func(r state.Ref) bool { return r.Type() == "pods" }})
-	until(t, "it synced", synced(open(t, set, pods, Metadata)))
+	server := newServer(t, pod("shop", "db"), pod("shop", "web"))
+	var asked atomic.Int64
+	set, j := newSet(t, server, Options{Silent: func(r state.Ref) bool { asked.Add(1); return r.Type() == "pods" }})
+	h := open(t, set, pods, Metadata)
+	until(t, "it synced", synced(h))
 	if got := j.lines(); len(got) > 0 {
 		t.Errorf("journal: %q", got)
+	}
+	known := *h.silence.Load()
+	before := asked.Load()
+	for range 100 {
+		h.silence.Store(&silence{asked: time.Now(), silent: known.silent})
+		h.silent()
+	}
+	if asked.Load() != before {
+		t.Error("it is asked for each event")
+	}
+	h.silence.Store(&silence{asked: known.asked.Add(-2 * silentFor), silent: known.silent})
+	if h.silent(); asked.Load() != before+1 {
+		t.Error("it is not asked again")
 	}
 }
 

@@ -33,8 +33,8 @@ type Options struct {
 	// Recorder gets what the informers observe.
 	Recorder state.Recorder
 	// Silent reports the types of which nothing is to be recorded, because
-	// another informer records them in the same journal. It is asked each time,
-	// with a Ref without a name, and must be quick.
+	// another informer records them in the same journal. It is asked with a Ref
+	// without a name, about once a second while there is something to record.
 	Silent func(state.Ref) bool
 	// Listed is up to how many objects of a first list are recorded one by one;
 	// 10,000 where it is zero. Of a longer one the journal gets the number only:

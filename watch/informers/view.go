@@ -9,6 +9,8 @@ import (
 
 	"github.com/tidwall/btree"
 	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
 // SortKey is what rows are sorted by. Equal ones are in the order of namespace
@@ -106,8 +108,7 @@ func (q Query) text() (func(*item) bool, error) {
 		}
 		return func(it *item) bool { return expr.MatchString(key(it)) }, nil
 	case MatchFuzzy:
-		letters := []rune(strings.ToLower(q.Text))
-		return func(it *item) bool { return fuzzy(letters, strings.ToLower(key(it))) }, nil
+		return func(it *item) bool { return state.Fuzzy(q.Text, key(it)) }, nil
 	}
 	return nil, fmt.Errorf("match by %q: want text, regexp or fuzzy", q.Match)
 }
@@ -117,18 +118,6 @@ func key(it *item) string {
 		return it.name
 	}
 	return it.namespace + "/" + it.name
-}
-
-func fuzzy(letters []rune, text string) bool {
-	for _, r := range text {
-		if len(letters) == 0 {
-			return true
-		}
-		if r == letters[0] {
-			letters = letters[1:]
-		}
-	}
-	return len(letters) == 0
 }
 
 func (s SortKey) order() (func(a, b *item) int, error) {
