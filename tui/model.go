@@ -128,7 +128,7 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		m.width, m.height = msg.Width, msg.Height
 		return m, nil
 	case tea.KeyMsg:
-		return m, m.key(msg)
+		return m, m.keys(msg)
 	case nextMsg:
 		return m, m.took(msg)
 	case secondMsg:
@@ -224,6 +224,22 @@ func (m *model) tick() tea.Cmd {
 		}
 	}
 	return m.page().update(tickMsg{}, m.env)
+}
+
+// keys takes apart what was typed faster than it was read, which Bubble Tea gives as
+// one message. What is pasted is text for a prompt, and no keys.
+func (m *model) keys(msg tea.KeyMsg) tea.Cmd {
+	switch {
+	case msg.Paste && m.prompt == nil:
+		return complain("What you pasted was ignored: nothing here takes text.")
+	case msg.Type != tea.KeyRunes || len(msg.Runes) < 2 || msg.Paste:
+		return m.key(msg)
+	}
+	var cmds []tea.Cmd
+	for _, r := range msg.Runes {
+		cmds = append(cmds, m.key(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune{r}, Alt: msg.Alt}))
+	}
+	return tea.Batch(cmds...)
 }
 
 // key goes to what lies on top.

@@ -36,7 +36,7 @@ type cacheLevel struct {
 func cacheColumns() []column {
 	return []column{
 		{title: "NAMESPACE", max: 24, drop: 3},
-		{title: "NAME", grow: true, min: 16},
+		{title: "NAME", grow: true, min: 28},
 		{title: "READY", max: 12},
 		{title: "STATUS", max: 24},
 		{title: "AGE", aging: true, right: true, min: 4},
@@ -293,7 +293,7 @@ func (c *cacheLevel) setFilter(f filter) { c.filter = f }
 
 func (c *cacheLevel) title() string {
 	s := c.cache.Stats()
-	kind := "cache of " + c.typ
+	kind := "cache of " + cmp.Or(s.Type, c.typ)
 	if s.Metadata {
 		kind += " (metadata)"
 	}
