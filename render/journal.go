@@ -138,18 +138,11 @@ func (j *Journal) essential(e state.Event) bool {
 	case state.ControllerChanged:
 		return e.Status == state.ControllerFailed
 	case state.WriteFinished:
-		return !heartbeat(e)
+		return !e.Heartbeat()
 	case state.KeyReady, state.KeyTaken, state.KeyForgotten, state.ObjectChanged, state.LeaseChanged, state.Unknown:
 		return false
 	}
 	return true
-}
-
-// heartbeat recognises a kubelet's renewal of its node's lease: one per node
-// every ten seconds, for ever.
-func heartbeat(e state.WriteFinished) bool {
-	return e.Verb == "update" && e.Result == state.WriteDone &&
-		e.Object.Resource == "leases" && e.Object.Namespace == "kube-node-lease"
 }
 
 func (j *Journal) head(e state.Entry) line {

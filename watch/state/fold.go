@@ -57,7 +57,7 @@ func newFolder(old *Snapshot) *folder {
 	s.Controllers, s.Queues, s.Keys, s.Done = s.Controllers.thaw(), s.Queues.thaw(), s.Keys.thaw(), s.Done.thaw()
 	s.Syncs, s.Writes, s.Notes, s.order = s.Syncs.thaw(), s.Writes.thaw(), s.Notes.thaw(), s.order.thaw()
 	s.Informers, s.Objects, s.Leases, s.owned = s.Informers.thaw(), s.Objects.thaw(), s.Leases.thaw(), s.owned.thaw()
-	s.Dropped, s.Unknown = s.Dropped.thaw(), s.Unknown.thaw()
+	s.Dropped, s.Unknown, s.Recent = s.Dropped.thaw(), s.Unknown.thaw(), s.Recent.thaw()
 	return &folder{
 		s:           &s,
 		controllers: map[string]*Controller{},
@@ -69,6 +69,7 @@ func newFolder(old *Snapshot) *folder {
 
 func (f *folder) fold(entry Entry) {
 	f.number(entry)
+	f.remember(entry)
 	at := entry.At
 	switch e := entry.Event.(type) {
 	case SessionStarted:

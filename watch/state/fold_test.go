@@ -299,11 +299,14 @@ func picture(t fataler, s *Snapshot) string {
 	for name, n := range s.Unknown.All() {
 		out += fmt.Sprintf("\n%s %d", name, n)
 	}
+	for e := range s.Recent.All() {
+		out += fmt.Sprintf("\n%s", DescribeEntry(e))
+	}
 	return out + fmt.Sprintf("\n%v\n%v", s.Bounds(), slices.Collect(s.order.All()))
 }
 
 // small limits make every bound bite.
-var tight = Limits{Controllers: 2, Queues: 3, Keys: 4, Done: 2, Syncs: 3, Writes: 2, Informers: 1, Objects: 3, Leases: 2, Notes: 2, Attempts: 2, Text: 8, Changes: 1}
+var tight = Limits{Controllers: 2, Queues: 3, Keys: 4, Done: 2, Syncs: 3, Writes: 2, Informers: 1, Objects: 3, Leases: 2, Notes: 2, Recent: 3, Attempts: 2, Text: 8, Changes: 1}
 
 func TestFoldOfABatchIsFoldOfEachEntry(t *testing.T) {
 	for name, limits := range map[string]Limits{"default limits": {}, "tight limits": tight} {

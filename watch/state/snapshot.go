@@ -43,6 +43,10 @@ type Snapshot struct {
 
 	// Notes holds the latest Note and Gap entries, as they were recorded.
 	Notes Ring[Entry] `json:"notes"`
+	// Recent holds the latest entries, from which Link makes cause and effect:
+	// all but the deliveries of a first list or a periodic resync, and leases
+	// renewed by the same holder, each of which would crowd out the rest.
+	Recent Ring[Entry] `json:"-"`
 	// Dropped sums up Dropped events by the bound that they name.
 	Dropped Table[uint64] `json:"-"`
 	// Unknown counts entries that this program cannot read, by their type.
@@ -69,6 +73,7 @@ type Limits struct {
 	Objects     int `json:"objects"`
 	Leases      int `json:"leases"`
 	Notes       int `json:"notes"`
+	Recent      int `json:"recent"`
 	// Attempts is per key.
 	Attempts int `json:"attempts"`
 	// Text is the longest text kept of one error, message or note, in bytes,
@@ -81,7 +86,7 @@ type Limits struct {
 func DefaultLimits() Limits {
 	return Limits{
 		Controllers: 500, Queues: 1000, Keys: 100_000, Done: 10_000, Syncs: 2000, Writes: 2000,
-		Informers: 2000, Objects: 500_000, Leases: 10_000, Notes: 1000,
+		Informers: 2000, Objects: 500_000, Leases: 10_000, Notes: 1000, Recent: 10_000,
 		Attempts: 10, Text: 4096, Changes: 200,
 	}
 }
@@ -94,7 +99,8 @@ func (l Limits) orDefault() Limits {
 	}{
 		{&l.Controllers, d.Controllers}, {&l.Queues, d.Queues}, {&l.Keys, d.Keys}, {&l.Done, d.Done},
 		{&l.Syncs, d.Syncs}, {&l.Writes, d.Writes}, {&l.Informers, d.Informers}, {&l.Objects, d.Objects},
-		{&l.Leases, d.Leases}, {&l.Notes, d.Notes}, {&l.Attempts, d.Attempts}, {&l.Text, d.Text}, {&l.Changes, d.Changes},
+		{&l.Leases, d.Leases}, {&l.Notes, d.Notes}, {&l.Recent, d.Recent},
+		{&l.Attempts, d.Attempts}, {&l.Text, d.Text}, {&l.Changes, d.Changes},
 	} {
 		if *f.have <= 0 {
 			*f.have = f.want
@@ -132,6 +138,7 @@ func (s *Snapshot) Bounds() []Bound {
 		{"objects", l.Objects, s.Objects.Len(), s.Objects.refused, false},
 		{"leases", l.Leases, s.Leases.Len(), s.Leases.refused, false},
 		{"notes", l.Notes, s.Notes.Len(), s.Notes.evicted, true},
+		{"recent entries", l.Recent, s.Recent.Len(), s.Recent.evicted, true},
 		{"sources of drops", maxNames, s.Dropped.Len(), s.Dropped.refused, false},
 		{"unknown types", maxNames, s.Unknown.Len(), s.Unknown.refused, false},
 	}
