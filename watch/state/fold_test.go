@@ -231,7 +231,7 @@ func (st *story) event(t *testing.T, what, name string, f map[string]string) Eve
 		return KeyDropped{Controller: c, Queue: c, Key: name}
 	case "create", "delete", "update":
 		return WriteFinished{Controller: c, Verb: what, Object: parseRef(name, ""), Cause: cause, Mode: ModeActive, Result: WriteResult(f["result"]),
-			Status: number("status"), Message: f["message"], Duration: duration("took")}
+			ResourceVersion: f["rv"], Status: number("status"), Message: f["message"], Duration: duration("took")}
 	case "object":
 		e := ObjectChanged{Object: parseRef(name, f["uid"]), Change: Change(f["change"]), NewRV: f["rv"]}
 		e.Informer = e.Object.Type()
@@ -240,6 +240,10 @@ func (st *story) event(t *testing.T, what, name string, f map[string]string) Eve
 		}
 		if owner := f["owner"]; owner != "" {
 			e.Owner = &Ref{Group: "apps", Resource: "replicasets", Name: "owner", UID: owner}
+			if strings.Contains(owner, "/") {
+				ref := parseRef(owner, "")
+				e.Owner = &ref
+			}
 		}
 		return e
 	case "informer":
