@@ -3,6 +3,7 @@ package tui
 import (
 	"strings"
 
+	"github.com/charmbracelet/bubbles/cursor"
 	"github.com/charmbracelet/bubbles/textinput"
 	tea "github.com/charmbracelet/bubbletea"
 
@@ -27,6 +28,7 @@ const maxPrompt = 512
 func newPrompt(m promptMsg, history []string) *prompt {
 	in := textinput.New()
 	in.Prompt, in.CharLimit = "", maxPrompt
+	in.Cursor.SetMode(cursor.CursorStatic) // view draws it; a blink would be a timer per key
 	in.SetValue(m.value)
 	in.CursorEnd()
 	in.Focus()
