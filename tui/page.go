@@ -55,8 +55,12 @@ type filtering struct {
 	set     func(filter)
 }
 
-// plainRow is a row as a line of text.
-type plainRow struct{ id, text string }
+// plainRow is a row as a line of text. One of history that goes has only made
+// room: nothing is said of it.
+type plainRow struct {
+	id, text string
+	history  bool
+}
 
 // pageRow is one row of the table of pages.
 type pageRow struct {

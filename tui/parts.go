@@ -83,7 +83,7 @@ func plainRows(l *list, r rows) []plainRow {
 			}
 			text.WriteString(value)
 		}
-		out[i] = plainRow{r.ID(i), text.String()}
+		out[i] = plainRow{id: r.ID(i), text: text.String()}
 	}
 	return out
 }

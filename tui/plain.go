@@ -23,7 +23,7 @@ import (
 func Plain(ctx context.Context, o Options, w io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	p := &plain{model: newModel(ctx, o), ctx: ctx, messages: make(chan tea.Msg), before: map[string]string{}, w: w}
+	p := &plain{model: newModel(ctx, o), ctx: ctx, messages: make(chan tea.Msg), before: map[string]plainRow{}, w: w}
 	if err := p.printf("[PAGE] %s\n", p.model.table[p.model.shown-1].name); err != nil {
 		return err
 	}
@@ -49,7 +49,7 @@ type plain struct {
 	w        io.Writer
 	title    string
 	// before has the rows as they were printed last.
-	before map[string]string
+	before map[string]plainRow
 	// drawn: the rows have been printed once.
 	drawn bool
 }
@@ -117,30 +117,33 @@ func (p *plain) look() error {
 }
 
 // plainChanges prints what differs from before, and takes the rows over.
-func plainChanges(w io.Writer, before map[string]string, now []plainRow) error {
+func plainChanges(w io.Writer, before map[string]plainRow, now []plainRow) error {
 	seen := make(map[string]bool, len(now))
 	for _, r := range now {
 		seen[r.id] = true
 		old, had := before[r.id]
 		what := "[CAME]"
 		switch {
-		case had && old == r.text:
+		case had && old.text == r.text:
 			continue
 		case had:
 			what = "[CHANGED]"
 		}
-		before[r.id] = r.text
+		before[r.id] = r
 		if _, err := fmt.Fprintf(w, "%s %s\n", what, render.Sanitise(r.text)); err != nil {
 			return err
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(before)) {
-		if !seen[id] {
-			if _, err := fmt.Fprintf(w, "[GONE] %s\n", render.Sanitise(before[id])); err != nil {
+		if seen[id] {
+			continue
+		}
+		if old := before[id]; !old.history {
+			if _, err := fmt.Fprintf(w, "[GONE] %s\n", render.Sanitise(old.text)); err != nil {
 				return err
 			}
-			delete(before, id)
 		}
+		delete(before, id)
 	}
 	return nil
 }
