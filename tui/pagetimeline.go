@@ -1,3 +1,358 @@
 package tui
 
-func newTimelinePage() page { return newControllersPage() }
+import (
+	"fmt"
+	"strings"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"github.com/kctl-ctrl/kctl-ctrl/render"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+)
+
+// timelinePage is page 8: the journal, and the story of one thing in it.
+type timelinePage struct {
+	base
+	linking
+	list  list
+	kept  kept[state.Entry]
+	scope string // a controller, or empty
+	// detail is how much of the journal and of a story is shown.
+	detail state.Detail
+	// story is what is followed; nil while the journal is shown.
+	story *story
+	wide  bool
+	shown bool
+
+	// lines are the journal's for plain, made by printer as entries come.
+	printer *render.Journal
+	printed uint64
+	lines   []plainRow
+}
+
+func newTimelinePage() page {
+	p := &timelinePage{
+		linking: linking{page: pageTimeline},
+		detail:  state.DetailAll,
+		kept:    kept[state.Entry]{seq: func(e state.Entry) uint64 { return e.Seq }},
+		list: list{columns: []column{
+			{title: "TIME", min: 12},
+			{title: "SOURCE", max: 16, min: 10},
+			{title: "WHAT", grow: true, min: 30},
+		}},
+	}
+	p.list.cursor = 1 << 30 // the journal's end
+	return p
+}
+
+// entryDetail is the detail from which on an entry is shown.
+func entryDetail(e state.Event) state.Detail {
+	switch e := e.(type) {
+	case state.KeyTaken:
+		return state.DetailSyncs
+	case state.KeyFinished:
+		if e.Failed {
+			return state.DetailWrites
+		}
+		return state.DetailSyncs
+	case state.KeyAdded:
+		if e.How == "AddRateLimited" {
+			return state.DetailSyncs
+		}
+		return state.DetailAll
+	case state.ObjectChanged, state.KeyReady, state.KeyForgotten, state.LeaseChanged, state.InformerChanged:
+		return state.DetailAll
+	}
+	return state.DetailWrites
+}
+
+func (p *timelinePage) shows(e state.Entry) bool {
+	if entryDetail(e.Event) > p.detail {
+		return false
+	}
+	if p.scope == "" && p.filter.match == nil {
+		return true
+	}
+	d := state.DescribeParts(e.Event)
+	switch e.Event.(type) {
+	case state.Gap, state.Dropped:
+		return true // a hole is a hole in what is filtered too
+	}
+	return (p.scope == "" || d.Source == p.scope) && p.filter.matches(d.Source, d.Subject, d.Text)
+}
+
+func (p *timelinePage) rows(e *env) keptRows[state.Entry] {
+	rows := keptRows[state.Entry]{&p.kept, false, func(entry state.Entry) []cell { return entryCells(e, entry) }}
+	follows := p.list.cursor >= rows.Len()-1
+	if p.kept.look(e.snap, e.snap.Recent, p.shows) && follows {
+		p.list.selected, p.list.cursor = "", rows.Len()-1
+	}
+	return rows
+}
+
+// across fills the rest of a row.
+var across = strings.Repeat("─", 300)
+
+func entryCells(e *env, entry state.Entry) []cell {
+	d := state.DescribeParts(entry.Event)
+	at, source := word(e.clock(entry.At), styleDim), plainCell(render.ShortName(d.Source))
+	switch event := entry.Event.(type) {
+	case state.Gap:
+		return []cell{at, word("── "+d.Subject+" "+across, styleWarn), word(d.Text+" "+across, styleWarn)}
+	case state.Dropped:
+		return []cell{at, word(across, styleWarn), word(d.Text+" "+across, styleWarn)}
+	case state.Note:
+		return []cell{at, source, word(d.Text, styleIf(event.Warning, styleWarn))}
+	case state.WriteFinished:
+		what := cell{{"write ", styleDim}, {d.Text, styleIf(event.Result == state.WriteFailed || event.Result == state.WriteRefused, styleBad)}}
+		if d.Subject != "" {
+			what = append(what, span{" ← sync of " + d.Subject, styleDim})
+		} else if event.Cause.Kind != "" {
+			what = append(what, span{" ← " + event.Cause.String(), styleDim})
+		}
+		return []cell{at, source, what}
+	case state.KeyFinished:
+		return []cell{at, source, {{d.Subject, styleBold}, {" " + d.Text, badIf(event.Failed)}}}
+	case state.ObjectChanged:
+		return []cell{at, word("event", styleAccent), {{d.Subject, styleText}, {" " + d.Text, styleDim}}}
+	case state.KeyAdded, state.KeyReady, state.KeyForgotten:
+		return []cell{at, source, {{d.Subject, styleText}, {" " + d.Text, styleDim}}}
+	}
+	what := cell{{d.Text, styleText}}
+	if d.Subject != "" {
+		what = cell{{d.Subject, styleBold}, {" " + d.Text, styleText}}
+	}
+	return []cell{at, source, what}
+}
+
+func detailWord(d state.Detail) string {
+	switch d {
+	case state.DetailWrites:
+		return "writes only"
+	case state.DetailSyncs:
+		return "writes and syncs"
+	}
+	return "everything"
+}
+
+func (p *timelinePage) title(e *env) string {
+	if p.story != nil {
+		return p.story.title(detailWord(p.detail))
+	}
+	text := fmt.Sprintf("Timeline: %d entries, %s", p.rows(e).Len(), detailWord(p.detail))
+	if p.scope != "" {
+		text += ", of " + p.scope
+	}
+	if gone := e.snap.Recent.Evicted(); gone > 0 {
+		text += fmt.Sprintf("; %d older ones are no longer kept", gone)
+	}
+	return text
+}
+
+func (p *timelinePage) current(e *env) (state.Entry, bool) { return p.rows(e).at(&p.list) }
+
+func (p *timelinePage) update(msg tea.Msg, e *env) tea.Cmd {
+	switch msg.(type) {
+	case shownMsg:
+		p.shown = true
+	case hiddenMsg:
+		p.shown = false
+	default:
+		if p.took(msg) && p.story != nil {
+			p.story.tell(p.links, p.detail)
+		}
+	}
+	if p.shown && (p.wide || p.story != nil) {
+		return p.want(e)
+	}
+	return nil
+}
+
+func (p *timelinePage) key(key string, e *env) bool {
+	if p.story != nil {
+		return p.story.list.key(p.story.rows(e), key)
+	}
+	return p.list.key(p.rows(e), key)
+}
+
+func (p *timelinePage) view(e *env, w, h int) []string {
+	p.wide = w >= wide
+	if p.story != nil {
+		rows := p.story.rows(e)
+		return beside(e.Theme, w, h, func(w, h int) []string { return p.story.list.view(e.Theme, rows, w, h, p.story.empty()) },
+			func(w int) []line {
+				if r := p.story.current(e); r != nil && r.branch != nil {
+					return hopDetail(e, r.branch.First(), w)
+				}
+				return nil
+			})
+	}
+	rows := p.rows(e)
+	empty := "Nothing has been observed yet."
+	if p.filter.text != "" || p.scope != "" {
+		empty = "Nothing is left of the filter; esc shows all."
+	}
+	return beside(e.Theme, w, h, func(w, h int) []string { return p.list.view(e.Theme, rows, w, h, empty) },
+		func(w int) []line {
+			entry, ok := p.current(e)
+			if !ok {
+				return nil
+			}
+			return entryDetailLines(e, entry, p.hop(entry.Seq), w)
+		})
+}
+
+func (p *timelinePage) under(e *env) subject {
+	if p.story != nil {
+		if r := p.story.current(e); r != nil && r.branch != nil {
+			return hopSubject(r.branch.First())
+		}
+		return subject{}
+	}
+	entry, ok := p.current(e)
+	if !ok {
+		return subject{}
+	}
+	return eventSubject(entry.Event, entry.Seq)
+}
+
+// eventSubject is what an entry is about, as other pages know it.
+func eventSubject(event state.Event, seq uint64) subject {
+	key := func(controller, queue, key string, sync uint64) subject {
+		return subject{kind: onKey, controller: controller, queue: queue, key: key, sync: sync, seq: seq, name: key, explain: "event"}
+	}
+	switch e := event.(type) {
+	case state.WriteFinished:
+		return writeSubject(e, seq)
+	case state.ObjectChanged:
+		return subject{kind: onObject, object: e.Object, informer: e.Object.Type(), seq: seq, name: e.Object.Name, explain: "event"}
+	case state.KeyAdded:
+		s := key(e.Controller, e.Queue, e.Key, 0)
+		s.explain = "enqueue"
+		return s
+	case state.KeyReady:
+		return key(e.Controller, e.Queue, e.Key, 0)
+	case state.KeyTaken:
+		s := key(e.Controller, e.Queue, e.Key, e.Sync)
+		s.explain = "sync"
+		return s
+	case state.KeyFinished:
+		s := key(e.Controller, e.Queue, e.Key, e.Sync)
+		s.explain = "sync"
+		return s
+	case state.KeyForgotten:
+		return key(e.Controller, e.Queue, e.Key, 0)
+	case state.KeyDropped:
+		return key(e.Controller, e.Queue, e.Key, 0)
+	case state.ControllerChanged:
+		return subject{kind: onController, controller: e.Controller, seq: seq, name: e.Controller}
+	case state.InformerChanged:
+		return subject{kind: onInformer, informer: e.Informer, seq: seq, name: e.Informer}
+	case state.Gap:
+		return subject{kind: onInformer, informer: e.Informer, seq: seq, name: e.Informer, explain: "gap"}
+	case state.LeaseChanged:
+		return subject{kind: onLease, object: e.Lease, seq: seq, name: e.Lease.Name}
+	}
+	return subject{kind: onEvent, seq: seq, name: state.Describe(event)}
+}
+
+func hopSubject(h *state.Hop) subject {
+	s := eventSubject(h.Event, h.Seq)
+	if h.Parent != nil && !h.Link.Sure() {
+		s.explain = "supposed"
+	}
+	return s
+}
+
+func (p *timelinePage) filtering() *filtering {
+	if p.story != nil {
+		return &filtering{current: p.story.filter, set: func(f filter) {
+			p.story.filter = f
+			p.story.draw()
+		}}
+	}
+	return &filtering{current: p.filter, set: func(f filter) {
+		p.filter = f
+		p.kept.again()
+	}}
+}
+
+func (p *timelinePage) back() bool {
+	switch {
+	case p.story != nil && p.story.filter.text != "":
+		return false // the root takes the filter away
+	case p.story != nil:
+		p.story = nil
+		return true
+	case p.scope != "":
+		p.scope = ""
+		p.kept.again()
+		return true
+	}
+	return false
+}
+
+func (p *timelinePage) setDetail(d state.Detail) {
+	p.detail = d
+	p.kept.again()
+	if p.story != nil {
+		p.story.tell(p.links, d)
+	}
+}
+
+// follow tells the story of a subject.
+func (p *timelinePage) follow(s subject, e *env) tea.Cmd {
+	p.story = newStory(s)
+	if p.links != nil {
+		p.story.tell(p.links, p.detail)
+	}
+	p.of = nil // what was linked before may not know it yet
+	return p.want(e)
+}
+
+func (p *timelinePage) focus(s subject, e *env) (tea.Cmd, bool) {
+	switch {
+	case s.kind == onController && s.controller != "":
+		p.story, p.scope, p.filter = nil, s.controller, filter{}
+		p.kept.again()
+		p.list.selected, p.list.cursor = "", 1<<30
+		return nil, true
+	case s.kind == onEvent && s.seq != 0:
+		p.story, p.scope, p.filter, p.detail = nil, "", filter{}, state.DetailAll
+		p.kept.again()
+		rows := p.rows(e)
+		if at := rows.Find(entryID(s.seq)); at >= 0 {
+			p.list.to(rows, at)
+		}
+		return nil, true
+	case s.kind == onWrite && s.seq != 0, s.kind == onKey && s.key != "",
+		(s.kind == onObject || s.kind == onRevision || s.kind == onLease) && s.object.Resource != "":
+		if s.kind == onKey {
+			s.seq = 0
+		}
+		return p.follow(s, e), true
+	}
+	return nil, false
+}
+
+// plain gives the journal's lines, as run prints them.
+func (p *timelinePage) plain(e *env) []plainRow {
+	if p.printer == nil || e.snap.Seq < p.printed {
+		p.printer, p.printed, p.lines = render.NewJournal(render.JournalOptions{Verbosity: render.Everything, Location: e.Location}), 0, nil
+	}
+	var fresh []state.Entry
+	for entry := range e.snap.Recent.Backward() {
+		if entry.Seq <= p.printed {
+			break
+		}
+		fresh = append(fresh, entry)
+	}
+	for i := len(fresh) - 1; i >= 0; i-- {
+		for _, text := range p.printer.Lines(fresh[i]) {
+			p.lines = append(p.lines, plainRow{id: entryID(fresh[i].Seq), text: text, history: true})
+		}
+	}
+	p.printed = e.snap.Seq
+	p.lines = p.lines[max(len(p.lines)-e.snap.Limits.Recent, 0):]
+	return p.lines
+}

@@ -1,3 +1,352 @@
 package tui
 
-func newWritesPage() page { return newControllersPage() }
+import (
+	"fmt"
+	"strings"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"github.com/kctl-ctrl/kctl-ctrl/render"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+)
+
+// writesPage is page 4: the ledger.
+type writesPage struct {
+	base
+	linking
+	list  list
+	kept  kept[*state.Write]
+	scope subject
+	// beats: the heartbeats of nodes are shown too.
+	beats bool
+	wide  bool
+	shown bool
+}
+
+func newWritesPage() page {
+	return &writesPage{
+		linking: linking{page: pageWrites},
+		kept:    kept[*state.Write]{seq: func(w *state.Write) uint64 { return w.Seq }},
+		list: list{columns: []column{
+			{title: "TIME", min: 12, drop: 3},
+			{title: "CONTROLLER", max: 24, grow: true, min: 11},
+			{title: "KEY", max: 40, grow: true, min: 8, drop: 1},
+			{title: "VERB", min: 6},
+			{title: "OBJECT", grow: true, min: 20},
+			{title: "RESULT", min: 7},
+			{title: "STATUS", right: true},
+			{title: "TOOK", right: true, min: 6, drop: 2},
+		}},
+	}
+}
+
+func (p *writesPage) shows(w *state.Write) bool {
+	s := p.scope
+	switch {
+	case !p.beats && w.Heartbeat(),
+		s.controller != "" && w.Controller != s.controller,
+		s.key != "" && w.Cause.Key != s.key,
+		s.queue != "" && w.Cause.Queue != s.queue,
+		s.object.Resource != "" && !w.Object.Same(s.object):
+		return false
+	case p.filter.match == nil:
+		return true
+	}
+	return p.filter.matches(w.Controller, w.Cause.Key, w.Verb, writeObject(w.WriteFinished), w.Object.Type(), resultWord(w.WriteFinished), w.Message)
+}
+
+func (p *writesPage) rows(e *env) keptRows[*state.Write] {
+	follows := p.list.cursor == 0
+	if p.kept.look(e.snap, e.snap.Writes, p.shows) && follows {
+		p.list.selected, p.list.top = "", 0
+	}
+	return keptRows[*state.Write]{&p.kept, true, func(w *state.Write) []cell { return writeCells(e, w) }}
+}
+
+func writeCells(e *env, w *state.Write) []cell {
+	return []cell{
+		word(e.clock(w.At), styleDim),
+		plainCell(render.ShortName(w.Controller)),
+		word(w.Cause.Key, styleDim),
+		word(w.Verb, verbStyle(w.Verb)),
+		plainCell(writeObject(w.WriteFinished)),
+		word(resultWord(w.WriteFinished), resultStyle(w.Result)),
+		word(statusCode(w.Status), badIf(w.Status >= 400)),
+		plainCell(durationOf(w.Duration)),
+	}
+}
+
+// writeObject is what a write is about, short: "deployments/status shop/web".
+func writeObject(w state.WriteFinished) string {
+	kind := w.Object.Resource
+	if w.Subresource != "" {
+		kind += "/" + w.Subresource
+	}
+	if w.Object.Name == "" && w.Object.Namespace != "" {
+		return kind + " in " + w.Object.Namespace
+	}
+	return strings.TrimSpace(kind + " " + w.Object.Key())
+}
+
+// resultWord says whether a write was real.
+func resultWord(w state.WriteFinished) string {
+	switch w.Result {
+	case state.WriteDone:
+		return "real"
+	case state.WriteDry:
+		return "dry"
+	}
+	return string(w.Result)
+}
+
+func resultStyle(r state.WriteResult) styleName {
+	switch r {
+	case state.WriteDone:
+		return styleGood
+	case state.WriteDry:
+		return styleWarn
+	}
+	return styleBad
+}
+
+func verbStyle(verb string) styleName {
+	switch {
+	case verb == "create":
+		return styleGood
+	case strings.HasPrefix(verb, "delete"):
+		return styleWarn
+	}
+	return styleText
+}
+
+func statusCode(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return itoa(n)
+}
+
+func (p *writesPage) title(e *env) string {
+	text := fmt.Sprintf("Writes: %d", p.rows(e).Len())
+	if s := scopeName(p.scope); s != "" {
+		text += " of " + s
+	}
+	if !p.beats {
+		text += ", without heartbeats"
+	}
+	if gone := e.snap.Writes.Evicted(); gone > 0 {
+		text += fmt.Sprintf("; %d older ones are no longer kept", gone)
+	}
+	return text
+}
+
+// scopeName says in words what a page was cut down to.
+func scopeName(s subject) string {
+	switch {
+	case s.object.Resource != "":
+		return s.object.String()
+	case s.key != "":
+		return render.ShortName(s.controller) + " " + s.key
+	}
+	return render.ShortName(s.controller)
+}
+
+func (p *writesPage) current(e *env) *state.Write {
+	w, _ := p.rows(e).at(&p.list)
+	return w
+}
+
+func (p *writesPage) update(msg tea.Msg, e *env) tea.Cmd {
+	switch msg.(type) {
+	case shownMsg:
+		p.shown = true
+	case hiddenMsg:
+		p.shown = false
+	default:
+		p.took(msg)
+	}
+	if p.shown && p.wide {
+		return p.want(e)
+	}
+	return nil
+}
+
+func (p *writesPage) key(key string, e *env) bool { return p.list.key(p.rows(e), key) }
+
+func (p *writesPage) view(e *env, w, h int) []string {
+	p.wide = w >= wide
+	rows := p.rows(e)
+	return beside(e.Theme, w, h, func(w, h int) []string { return p.list.view(e.Theme, rows, w, h, p.empty()) },
+		func(w int) []line {
+			if c := p.current(e); c != nil {
+				return writeDetail(e, c, p.hop(c.Seq), w)
+			}
+			return nil
+		})
+}
+
+func (p *writesPage) empty() string {
+	if p.filter.text != "" || p.scope.kind != onNothing {
+		return "No write is left of the filter; esc shows all."
+	}
+	return "Nothing has been written yet."
+}
+
+func (p *writesPage) under(e *env) subject {
+	w := p.current(e)
+	if w == nil {
+		return subject{}
+	}
+	return writeSubject(w.WriteFinished, w.Seq)
+}
+
+func writeSubject(w state.WriteFinished, seq uint64) subject {
+	s := subject{
+		kind: onWrite, controller: w.Controller, queue: w.Cause.Queue, key: w.Cause.Key, sync: w.Cause.Sync,
+		object: w.Object, seq: seq, name: w.Verb + " " + writeObject(w),
+	}
+	if w.Result == state.WriteDry {
+		s.explain = "dry-write"
+	}
+	return s
+}
+
+func (p *writesPage) actions(e *env) []action {
+	w := p.current(e)
+	nothing := ""
+	if w == nil {
+		nothing, w = errNothing.Error(), &state.Write{}
+	}
+	under := p.under(e)
+	beats, help := "heartbeats", "Show the heartbeats of nodes too."
+	if p.beats {
+		beats, help = "no heartbeats", "Hide the heartbeats of nodes."
+	}
+	out := []action{
+		{keys: []string{"enter"}, label: "details", help: "Show the fields that it changes, its answer, and what is behind it.", off: nothing, do: func() tea.Cmd { return openWrite(e, w) }},
+		{keys: []string{"H"}, label: beats, help: help, do: func() tea.Cmd {
+			p.beats = !p.beats
+			p.kept.again()
+			return nil
+		}},
+		{keys: []string{"c"}, help: "Copy the write as a line of text.", off: firstOf(nothing, e.without(e.Copy != nil)), do: func() tea.Cmd { return copying(e, writeText(w), "the write") }},
+	}
+	return append(out, jumps(under, nothing, pageWrites)...)
+}
+
+// openWrite links the snapshot first, to show what is behind a write.
+func openWrite(e *env, w *state.Write) tea.Cmd {
+	snap := e.snap
+	return func() tea.Msg {
+		hop := state.Link(snap).Hop(w.Seq)
+		return openMsg{func(e *env) *textView {
+			return &textView{
+				title: "Write " + w.Verb + " " + writeObject(w.WriteFinished), copy: writeText(w),
+				lines: func(width int) []line { return writeDetail(e, w, hop, width) },
+			}
+		}}
+	}
+}
+
+// jumps are the keys that show a subject on other pages.
+func jumps(s subject, nothing string, from pageID) []action {
+	noKey, noObject := nothing, nothing
+	if s.key == "" || s.queue == "" {
+		noKey = firstOf(nothing, "no queue key is known of it")
+	}
+	if s.object.Resource == "" || s.object.Name == "" {
+		noObject = firstOf(nothing, "it is about no single object")
+	}
+	object := subject{kind: onObject, object: s.object, informer: s.object.Type(), name: s.object.Name}
+	key := subject{kind: onKey, controller: s.controller, queue: s.queue, key: s.key, sync: s.sync, name: s.key}
+	to := func(page pageID, s subject) func() tea.Cmd { return func() tea.Cmd { return send(jumpMsg{page, s}) } }
+	out := []action{
+		{keys: []string{"Q"}, label: "queue", help: "Show its key in the queue.", off: noKey, do: to(pageQueues, key)},
+		{keys: []string{"O"}, label: "owners", help: "Show the tree of owners in which its object stands.", off: noObject, do: to(pageTree, object)},
+		{keys: []string{"C"}, label: "cache", help: "Show its object in the informer's cache.", off: noObject, do: to(pageInformers, object)},
+	}
+	if from != pageTimeline {
+		noTime := nothing
+		if s.seq == 0 {
+			noTime = firstOf(nothing, "the journal has no entry of it")
+		}
+		out = append([]action{{keys: []string{"T"}, label: "timeline", help: "Show what led to it and what followed.", off: noTime, do: to(pageTimeline, s)}}, out...)
+	}
+	if from != pageWrites {
+		writes, noWrites := key, noKey
+		switch {
+		case s.kind == onWrite:
+			writes, noWrites = s, nothing
+		case noKey != "":
+			writes, noWrites = object, noObject
+		}
+		out = append(out, action{keys: []string{"W"}, label: "writes", help: "Show its writes on page 4.", off: noWrites, do: to(pageWrites, writes)})
+	}
+	return out
+}
+
+func copying(e *env, text, what string) tea.Cmd {
+	copier := e.Copy
+	return func() tea.Msg {
+		how, err := copier(text)
+		if err != nil {
+			return sayMsg{text: fmt.Sprintf("copy %s: %v", what, err), bad: true}
+		}
+		return sayMsg{text: fmt.Sprintf("Copied %s (%s).", what, how)}
+	}
+}
+
+func (p *writesPage) filtering() *filtering {
+	return &filtering{current: p.filter, set: func(f filter) {
+		p.filter = f
+		p.kept.again()
+	}}
+}
+
+func (p *writesPage) back() bool {
+	if p.scope.kind == onNothing {
+		return false
+	}
+	p.scope = subject{}
+	p.kept.again()
+	return true
+}
+
+// focus cuts the ledger down to a controller, a key or an object; a write is
+// looked up in the whole of it.
+func (p *writesPage) focus(s subject, e *env) (tea.Cmd, bool) {
+	scope := subject{kind: s.kind}
+	switch s.kind {
+	case onController:
+		scope.controller = s.controller
+	case onQueue:
+		scope.controller, scope.queue = s.controller, s.queue
+	case onKey:
+		scope.controller, scope.queue, scope.key = s.controller, s.queue, s.key
+	case onObject, onRevision:
+		scope.object = s.object
+	case onWrite:
+		scope = subject{}
+	default:
+		return nil, false
+	}
+	if s.kind != onWrite && scope.controller == "" && scope.object.Resource == "" {
+		return nil, false
+	}
+	p.scope, p.filter = scope, filter{}
+	p.kept.again()
+	p.list.selected, p.list.cursor, p.list.top = "", 0, 0
+	rows := p.rows(e)
+	if at := rows.Find(entryID(s.seq)); s.kind == onWrite && at >= 0 {
+		p.list.to(rows, at)
+	}
+	return nil, true
+}
+
+func (p *writesPage) plain(e *env) []plainRow {
+	rows := plainRows(&p.list, p.rows(e))
+	for i := range rows {
+		rows[i].history = true
+	}
+	return rows
+}

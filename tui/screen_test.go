@@ -49,7 +49,7 @@ func newScreen(t *testing.T, o Options, snap *state.Snapshot, w, h int) *screen 
 	return s
 }
 
-func testTheme(t *testing.T, name string, profile Profile) *Theme {
+func testTheme(t testing.TB, name string, profile Profile) *Theme {
 	t.Helper()
 	theme, err := NewTheme(name, profile)
 	if err != nil {

@@ -12,6 +12,8 @@ type Links struct {
 	// Hops has all, in the order in which they began; Roots those without a
 	// parent.
 	Hops, Roots []*Hop
+	// Gaps are the Gap and Dropped entries: where one is, hops may be missing.
+	Gaps []Entry
 
 	bySeq    map[uint64]*Hop
 	byObject map[string][]*Hop
@@ -127,6 +129,8 @@ func (l *linker) collect() {
 				l.syncs[event.Sync] = h
 			}
 			l.added = append(l.added, h)
+		case Gap, Dropped:
+			l.Gaps = append(l.Gaps, e)
 		case KeyFinished:
 			if h := l.syncs[event.Sync]; h != nil {
 				l.bySeq[e.Seq] = h

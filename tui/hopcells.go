@@ -1,0 +1,193 @@
+package tui
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/kctl-ctrl/kctl-ctrl/render"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+)
+
+// hopTime is the time since the hop before: "+6ms", or "+0.4–31ms" for several.
+func hopTime(b *state.Branch) string {
+	least, most := millis(b.Least), millis(b.Most)
+	if least == most {
+		return "+" + most
+	}
+	if strings.HasSuffix(most, "ms") {
+		least = strings.TrimSuffix(least, "ms")
+	}
+	return "+" + least + "–" + most
+}
+
+// millis is a duration of at most a second in milliseconds, in two figures or
+// more: "0.4ms", "31ms"; a longer one as usual.
+func millis(d time.Duration) string {
+	switch ms := float64(d) / float64(time.Millisecond); {
+	case d >= time.Second:
+		return state.Short(d)
+	case ms < 0.1:
+		return "0ms"
+	case ms < 10:
+		return fmt.Sprintf("%.1fms", ms)
+	default:
+		return fmt.Sprintf("%.0fms", ms)
+	}
+}
+
+// hopSpans are a branch in words. Of several alike it says what they share.
+func hopSpans(b *state.Branch, root *state.Branch) cell {
+	first := b.First()
+	var out cell
+	n := len(b.Hops)
+	if n > 1 {
+		out = append(out, span{fmt.Sprintf("%d × ", n), styleBold})
+	}
+	style := hopStyle(first)
+	if first.Kind != state.HopWrite { // which its verb tells
+		out = append(out, span{string(first.Kind) + " ", styleDim})
+	}
+	switch e := first.Event.(type) {
+	case state.ObjectChanged:
+		out = append(out, span{e.Object.Resource + named(b, root), styleText}, span{" " + string(e.Change), styleDim})
+	case state.KeyAdded:
+		out = append(out, span{render.ShortName(e.Controller) + keyed(b), styleText}, span{added(b, e), styleDim})
+	case state.KeyTaken:
+		out = append(out, span{render.ShortName(e.Controller) + keyed(b), style}, span{synced(b), styleIf(first.Failed(), styleBad)})
+	case state.WriteFinished:
+		kind := e.Object.Resource
+		if e.Subresource != "" {
+			kind += "/" + e.Subresource
+		}
+		out = append(out, span{e.Verb + " " + kind + named(b, root), style},
+			span{" by " + render.ShortName(e.Controller), styleDim}, span{wrote(b, e), styleIf(first.Failed(), styleBad)})
+	}
+	if b.Parent != nil && !b.Sure {
+		out = append(out, span{" (supposed)", styleWarn})
+	}
+	return out
+}
+
+// named is the object's name where all are about one, or else their number. The
+// namespace is that of the root unless it is said.
+func named(b *state.Branch, root *state.Branch) string {
+	first, _ := b.First().Object()
+	for _, h := range b.Hops {
+		if o, _ := h.Object(); !o.Same(first) || o.Name != first.Name {
+			return ""
+		}
+	}
+	if home, ok := root.First().Object(); ok && home.Namespace == first.Namespace && first.Name != "" {
+		return " " + first.Name
+	}
+	return strings.TrimRight(" "+first.Key(), " ")
+}
+
+func keyed(b *state.Branch) string {
+	_, _, first, _ := b.First().Key()
+	for _, h := range b.Hops {
+		if _, _, key, _ := h.Key(); key != first {
+			return ""
+		}
+	}
+	return " " + first
+}
+
+func added(b *state.Branch, e state.KeyAdded) string {
+	switch {
+	case e.How == "AddRateLimited" && e.Retries > 0:
+		return fmt.Sprintf(", retry %d in %s", e.Retries, state.Short(e.Delay))
+	case e.Delay > 0:
+		return ", due in " + state.Short(e.Delay)
+	case e.Merged && len(b.Hops) == 1:
+		if into := b.First().Into; into != 0 {
+			return fmt.Sprintf(", merged into sync %d", into)
+		}
+		return ", merged"
+	}
+	return ""
+}
+
+func synced(b *state.Branch) string {
+	first := b.First()
+	if len(b.Hops) > 1 {
+		return suffixIf(first.Failed(), ", failed")
+	}
+	if first.Done == nil {
+		return ", under way"
+	}
+	text := " " + state.Short(first.Done.Duration)
+	if first.Done.Failed {
+		text += ", failed: " + firstOf(first.Done.Error, "upstream did not say how")
+	}
+	return text
+}
+
+func wrote(b *state.Branch, e state.WriteFinished) string {
+	text := ""
+	if e.Result != state.WriteDone {
+		text += ", " + resultWord(e)
+	}
+	if len(b.Hops) > 1 {
+		return text
+	}
+	if e.Status >= 400 {
+		text += " " + itoa(e.Status)
+	}
+	text += " " + state.Short(e.Duration)
+	if b.First().Unchanged {
+		text += ", changed nothing"
+	}
+	return text + suffixIf(b.First().Failed() && e.Message != "", ": "+e.Message)
+}
+
+func suffixIf(yes bool, text string) string {
+	if yes {
+		return text
+	}
+	return ""
+}
+
+// hopDetail is all that is known of one hop.
+func hopDetail(e *env, h *state.Hop, width int) []line {
+	if w, ok := h.Event.(state.WriteFinished); ok {
+		return writeDetail(e, &state.Write{Seq: h.Seq, At: h.End, WriteFinished: w}, h, width)
+	}
+	out := []line{heading(string(h.Kind))}
+	out = append(out, indent(wrapped(state.DescribeHop(h), width-2, hopStyle(h)), 1)...)
+	out = append(out, fact("at", e.clock(h.Start), styleText)...)
+	if h.Done != nil {
+		out = append(out, fact("until", e.clock(h.End), styleText)...)
+		out = append(out, fact("waited", durationOf(h.Done.Waited), styleText)...)
+		if h.Done.Causes > 1 {
+			out = append(out, fact("merged", fmt.Sprintf("%d additions in one sync", h.Done.Causes), styleText)...)
+		}
+	}
+	out = append(out, line{}, heading("What is behind it"))
+	out = append(out, behind(&state.Write{}, h, width)...)
+	if len(h.Children) == 0 {
+		return out
+	}
+	out = append(out, line{}, heading("What followed"))
+	for i, c := range h.Children {
+		if i == 20 {
+			return append(out, line{{fmt.Sprintf(" and %d more", len(h.Children)-i), styleDim}})
+		}
+		out = append(out, line{{" → ", styleDim}, {state.DescribeHop(c), hopStyle(c)}, {" +" + state.Short(c.Latency()), styleAccent}})
+	}
+	return out
+}
+
+// entryDetailLines tell of an entry of the journal.
+func entryDetailLines(e *env, entry state.Entry, hop *state.Hop, width int) []line {
+	if hop != nil {
+		return hopDetail(e, hop, width)
+	}
+	if w, ok := entry.Event.(state.WriteFinished); ok {
+		return writeDetail(e, &state.Write{Seq: entry.Seq, At: entry.At, WriteFinished: w}, nil, width)
+	}
+	out := []line{heading(entry.Event.EventType())}
+	out = append(out, fact("entry", entryID(entry.Seq)+" at "+e.clock(entry.At), styleText)...)
+	return append(out, indent(wrapped(state.Describe(entry.Event), width-2, styleText), 1)...)
+}

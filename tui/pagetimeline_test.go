@@ -1,0 +1,171 @@
+package tui
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+)
+
+var shopWeb = subject{kind: onObject, object: state.Ref{Group: "apps", Resource: "deployments", Namespace: "shop", Name: "web"}}
+
+func TestTimelinePage(t *testing.T) {
+	snap := shop(t, 0)
+	s := newScreen(t, on(shopOptions(snap), pageTimeline), snap, 80, 24)
+	s.golden("timeline-80x24")
+	newScreen(t, on(shopOptions(snap), pageTimeline), snap, 200, 60).golden("timeline-200x60")
+}
+
+func TestTimelineStory(t *testing.T) {
+	snap := shop(t, 640) // before the image changes
+	s := newScreen(t, on(shopOptions(snap), pageTimeline), snap, 80, 24)
+	s.send(jumpMsg{pageTimeline, shopWeb})
+	s.golden("story-all-80x24")
+	s.press("<").golden("story-syncs-80x24")
+	s.press("<").golden("story-writes-80x24")
+	wide := newScreen(t, on(shopOptions(snap), pageTimeline), snap, 200, 60)
+	wide.send(jumpMsg{pageTimeline, shopWeb})
+	wide.press("<").golden("story-syncs-200x60")
+}
+
+// Groups come apart and together, and the cursor stays by them.
+func TestTimelineApart(t *testing.T) {
+	snap := shop(t, 640)
+	s := newScreen(t, on(shopOptions(snap), pageTimeline), snap, 200, 60)
+	s.send(jumpMsg{pageTimeline, shopWeb})
+	s.press("<", "<").has("3 × create pods by replicaset")
+	for range 20 {
+		if strings.Contains(s.footerText(), "apart") {
+			break
+		}
+		s.press("j")
+	}
+	s.press("enter").hasNot("3 × create pods").has("create pods web-77584b5bf-n6d5d by replicaset")
+	s.press("enter").has("3 × create pods by replicaset")
+}
+
+func (s *screen) footerText() string {
+	lines := strings.Split(strings.TrimRight(s.text(), "\n"), "\n")
+	return lines[len(lines)-1]
+}
+
+// An entry is followed to what led to it; esc goes back to the journal.
+func TestTimelineFollow(t *testing.T) {
+	snap := shop(t, 0)
+	s := newScreen(t, on(shopOptions(snap), pageTimeline), snap, 200, 60)
+	s.press("/", "type:binding shop/web-77584b5bf-n6d5d", "enter", "enter")
+	s.has("Timeline of create pods/binding", "(this)", "(supposed)", "the user", "apply deployments web")
+	s.press("o").has("Timeline of pods shop/web-77584b5bf-n6d5d")
+	s.press("esc").has("Timeline: ")
+	s.send(jumpMsg{pageTimeline, subject{kind: onController, controller: "job-controller"}})
+	s.has("of job-controller").hasNot("replicaset  ")
+	s.send(jumpMsg{pageTimeline, subject{kind: onKey, controller: "deployment-controller", queue: "deployment", key: "shop/web"}})
+	s.has("Timeline of deployment shop/web")
+	s.send(jumpMsg{pageTimeline, subject{kind: onEvent, seq: 207}})
+	if got := s.page().under(s.env); got.seq != 207 {
+		t.Errorf("the cursor is on entry %d", got.seq)
+	}
+	if got := s.press("T"); got.shown != pageTimeline {
+		t.Errorf("page %d is shown", got.shown)
+	}
+	s.press("Q")
+	if s.shown != pageQueues {
+		t.Errorf("page %d is shown", s.shown)
+	}
+}
+
+// A cursor at the end follows; elsewhere it stays.
+func TestTimelineFollowsTheEnd(t *testing.T) {
+	some, all := shop(t, 900), shop(t, 0)
+	s := newScreen(t, on(shopOptions(all), pageTimeline), some, 80, 24)
+	first := s.page().under(s.env)
+	s.show(all)
+	if now := s.page().under(s.env); now.seq <= first.seq {
+		t.Errorf("the cursor at the end stayed on entry %d", now.seq)
+	}
+	s.press("k", "k")
+	stays := s.page().under(s.env)
+	s.show(state.Fold(all, state.Entry{Seq: all.Seq + 1, At: all.At, Event: state.Note{Source: "test", Text: "later"}}))
+	if now := s.page().under(s.env); now.seq != stays.seq {
+		t.Errorf("the cursor went from entry %d to %d", stays.seq, now.seq)
+	}
+	s.press("G").has("later")
+}
+
+// A gap is a line across, in the journal and in a story that it falls into,
+// whatever is filtered.
+func TestTimelineGap(t *testing.T) {
+	entries, err := recorded()
+	if err != nil {
+		t.Fatal(err)
+	}
+	snap := state.NewSnapshot(state.Limits{})
+	for _, e := range entries[:640] {
+		e.Seq *= 2
+		snap = state.Fold(snap, e)
+		if e.Seq == 2*400 {
+			snap = state.Fold(snap, state.Entry{Seq: e.Seq + 1, At: e.At, Event: state.Gap{Informer: "pods", Reason: "the watch was lost"}})
+		}
+	}
+	s := newScreen(t, on(shopOptions(snap), pageTimeline), snap, 120, 24)
+	s.press("/", "type:nothing is like this", "enter").has("── pods ──", "events may be missing here: the watch was lost ──")
+	s.send(jumpMsg{pageTimeline, shopWeb})
+	s.has("── pods ──", "events may be missing here: the watch was lost ──")
+	s.send(jumpMsg{pageTimeline, subject{kind: onObject, object: state.Ref{Resource: "configmaps", Namespace: "shop", Name: "web"}}})
+	s.hasNot("missing here")
+}
+
+func TestTimelineHostile(t *testing.T) {
+	for _, size := range [][2]int{{60, 15}, {80, 24}, {200, 60}} {
+		s := newScreen(t, on(Options{}, pageTimeline), hostile(), size[0], size[1])
+		s.text()
+		s.press("g", "enter").text()
+		for range 8 {
+			s.press("j").text()
+		}
+		s.press("d").text()
+	}
+}
+
+func TestTimelinePlain(t *testing.T) {
+	snap := shop(t, 0)
+	var out strings.Builder
+	o := on(shopOptions(snap), pageTimeline)
+	o.Theme, o.Journal = testTheme(t, "mono", 0), &onceJournal{snap: snap}
+	if err := Plain(context.Background(), o, &out); err != nil {
+		t.Fatal(err)
+	}
+	want := " deployment           shop/web  create replicasets.apps shop/web-77584b5bf 201 in 64ms"
+	if !strings.Contains(out.String(), want) {
+		t.Errorf("no line %q in\n%s", want, out.String()[:min(3000, out.Len())])
+	}
+}
+
+// onceJournal brings one snapshot, and then says that it is over.
+type onceJournal struct{ snap *state.Snapshot }
+
+func (j *onceJournal) Next(ctx context.Context, last *state.Snapshot) (*state.Snapshot, error) {
+	if last == j.snap {
+		return nil, context.Canceled
+	}
+	return j.snap, nil
+}
+
+// What a ring no longer holds goes from the page too, and the rest stays.
+func TestKeptFollowsItsRing(t *testing.T) {
+	snap := state.NewSnapshot(state.Limits{Recent: 3})
+	k := kept[state.Entry]{seq: func(e state.Entry) uint64 { return e.Seq }}
+	for seq := uint64(1); seq <= 10; seq++ {
+		snap = state.Fold(snap, state.Entry{Seq: seq, At: testNow.Add(time.Duration(seq)), Event: state.Note{Text: "n"}})
+		k.look(snap, snap.Recent, func(e state.Entry) bool { return e.Seq%2 == 0 })
+	}
+	var got []uint64
+	for _, e := range k.items {
+		got = append(got, e.Seq)
+	}
+	if len(got) != 2 || got[0] != 8 || got[1] != 10 {
+		t.Errorf("kept %v, want 8 and 10", got)
+	}
+}

@@ -1,0 +1,243 @@
+package tui
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/kctl-ctrl/kctl-ctrl/render"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+)
+
+// story is the cascade in which one subject stands, as rows.
+type story struct {
+	of     subject
+	list   list
+	filter filter
+	// apart has the groups whose members are shown one by one.
+	apart map[string]bool
+
+	links    *state.Links
+	branches []*state.Branch
+	all      []*storyRow
+	// items are those of all that the filter shows.
+	items []*storyRow
+	place map[string]int
+}
+
+// storyRow is a branch, with the lines drawn before it.
+type storyRow struct {
+	id, prefix string
+	branch     *state.Branch
+	root       *state.Branch
+	// gap is set where the journal has a hole here, and no branch then.
+	gap *state.Entry
+	// hit: the filter shows it.
+	hit bool
+}
+
+func newStory(of subject) *story {
+	return &story{of: of, apart: map[string]bool{}, list: list{columns: []column{
+		{title: "SINCE", right: true, min: 9, max: 12},
+		{title: "HOP", right: true, min: 8, max: 14},
+		{title: "WHAT", grow: true, min: 30},
+	}}}
+}
+
+// hops are those that the story is about.
+func (s *story) hops() []*state.Hop {
+	switch {
+	case s.of.seq != 0:
+		if h := s.links.Hop(s.of.seq); h != nil {
+			return []*state.Hop{h}
+		}
+		return nil
+	case s.of.object.Resource != "":
+		return s.links.OfObject(s.of.object)
+	}
+	return s.links.OfKey(s.of.controller, s.of.queue, s.of.key)
+}
+
+func (s *story) tell(links *state.Links, detail state.Detail) {
+	if links == nil {
+		return
+	}
+	first := s.links == nil
+	s.links = links
+	s.branches = state.Story(s.hops(), detail, func(id string) bool { return s.apart[id] })
+	s.draw()
+	if first {
+		if at := slices.IndexFunc(s.items, func(r *storyRow) bool { return r.branch != nil && r.branch.Asked }); at >= 0 {
+			s.list.selected = s.items[at].id
+		}
+	}
+}
+
+// split shows a group's members one by one, or together again.
+func (s *story) split(id string, apart bool, detail state.Detail) {
+	s.apart[id] = apart
+	if apart {
+		s.list.selected = "" // the cursor stays on the place of the group
+	} else {
+		s.list.selected = id
+	}
+	s.tell(s.links, detail)
+}
+
+// draw makes the rows: what goes on without a fork stays in its column.
+func (s *story) draw() {
+	s.all = nil
+	for _, b := range s.branches {
+		at := len(s.all)
+		s.walk(b, b, "", "")
+		s.all = slices.Insert(s.all, at+1, s.holes(b)...)
+	}
+	s.items = s.all
+	if s.filter.match != nil {
+		s.items = slices.DeleteFunc(slices.Clone(s.all), func(r *storyRow) bool { return !r.hit })
+	}
+	s.place = make(map[string]int, len(s.items))
+	for i, r := range s.items {
+		s.place[r.id] = i
+	}
+}
+
+// walk adds a branch and what follows, and says whether the filter shows any of
+// them.
+func (s *story) walk(b, root *state.Branch, prefix, below string) bool {
+	row := &storyRow{id: b.ID, prefix: prefix, branch: b, root: root}
+	s.all = append(s.all, row)
+	hit := s.filter.match == nil || s.filter.matches(state.DescribeHop(b.First()))
+	for i, c := range b.Children {
+		own, next := below+"├ ", below+"│ "
+		switch {
+		case len(b.Children) == 1:
+			own, next = below+"→ ", below
+		case i == len(b.Children)-1:
+			own, next = below+"└ ", below+"  "
+		}
+		if s.walk(c, root, own, next) {
+			hit = true
+		}
+	}
+	row.hit = hit
+	return hit
+}
+
+// holes are the gaps of the journal while a story went on, of the types in it.
+func (s *story) holes(root *state.Branch) []*storyRow {
+	var out []*storyRow
+	from, to := root.First().Start, root.Last()
+	for i := range s.links.Gaps {
+		g := &s.links.Gaps[i]
+		if g.At.Before(from) || g.At.After(to) {
+			continue
+		}
+		if gap, ok := g.Event.(state.Gap); ok && !about(root, gap.Informer) {
+			continue
+		}
+		out = append(out, &storyRow{id: root.ID + "/" + entryID(g.Seq), root: root, gap: g, hit: true})
+	}
+	return out
+}
+
+// about reports whether a story has an object of a type.
+func about(b *state.Branch, typ string) bool {
+	for _, h := range b.Hops {
+		if o, ok := h.Object(); ok && o.Type() == typ {
+			return true
+		}
+	}
+	return slices.ContainsFunc(b.Children, func(c *state.Branch) bool { return about(c, typ) })
+}
+
+// maxPrefix bounds the lines before a row, in cells.
+const maxPrefix = 24
+
+func (r *storyRow) lead() string {
+	runes := []rune(r.prefix)
+	if len(runes) <= maxPrefix {
+		return r.prefix
+	}
+	return "…" + string(runes[len(runes)-maxPrefix+1:])
+}
+
+func (s *story) empty() string {
+	switch {
+	case s.links == nil:
+		return "Linking causes and effects…"
+	case len(s.branches) == 0:
+		return "The journal has nothing of it, or no longer."
+	}
+	return "Nothing is left of the filter; esc shows all."
+}
+
+func (s *story) title(detail string) string {
+	name := s.of.object.String()
+	switch {
+	case s.of.kind == onKey, s.of.kind == onEvent && s.of.key != "" && name == "":
+		name = render.ShortName(s.of.controller) + " " + s.of.key
+	case s.of.kind == onWrite || s.of.kind == onEvent:
+		name = s.of.name
+	}
+	text := "Timeline of " + name
+	if s.links == nil {
+		return text
+	}
+	if n := len(s.branches); n != 1 {
+		text += fmt.Sprintf(": %d stories", n)
+	} else {
+		text += fmt.Sprintf(": in all %s", state.Short(total(s.branches[0])))
+	}
+	return text + ", " + detail
+}
+
+// total is the time from the first to the last that is known of a story.
+func total(root *state.Branch) time.Duration { return max(root.Last().Sub(root.First().Start), 0) }
+
+func (s *story) current(e *env) *storyRow {
+	s.list.sync(s.rows(e))
+	if s.list.cursor < 0 || s.list.cursor >= len(s.items) {
+		return nil
+	}
+	return s.items[s.list.cursor]
+}
+
+func (s *story) rows(e *env) storyRows { return storyRows{s, e} }
+
+type storyRows struct {
+	*story
+	e *env
+}
+
+func (r storyRows) Len() int        { return len(r.items) }
+func (r storyRows) ID(i int) string { return r.items[i].id }
+
+func (r storyRows) Find(id string) int {
+	if at, ok := r.place[id]; ok {
+		return at
+	}
+	return -1
+}
+
+func (r storyRows) Cells(i int) []cell {
+	row := r.items[i]
+	if row.gap != nil {
+		d := state.DescribeParts(row.gap.Event)
+		return []cell{word(r.e.clock(row.gap.At)[:8], styleDim), word("── "+d.Subject+" "+across, styleWarn), word(d.Text+" "+across, styleWarn)}
+	}
+	b, first := row.branch, row.branch.First()
+	at, hop := word("+"+since(first.Start.Sub(row.root.First().Start)), styleDim), word(hopTime(b), styleAccent)
+	what := append(cell{{row.lead(), styleDim}}, hopSpans(b, row.root)...)
+	if b.Parent == nil {
+		// The day's time of a beginning, and how long it went on.
+		at, hop = word(r.e.clock(first.Start)[:8], styleDim), word("in all "+state.Short(total(b)), styleDim)
+		what = append(what, span{" ← " + firstOf(string(first.Origin), "an earlier hop"), styleWarn})
+	}
+	if r.of.kind != onEvent && r.of.kind != onWrite || !b.Asked {
+		return []cell{at, hop, what}
+	}
+	return []cell{at, hop, append(what, span{"  (this)", styleAccent})}
+}
+
+func since(d time.Duration) string { return fmt.Sprintf("%.3fs", max(d, 0).Seconds()) }
