@@ -165,7 +165,7 @@ func hopDetail(e *env, h *state.Hop, width int) []line {
 		}
 	}
 	out = append(out, line{}, heading("What is behind it"))
-	out = append(out, behind(&state.Write{}, h, width)...)
+	out = append(out, causeLines(&state.Write{}, h, width)...)
 	if len(h.Children) == 0 {
 		return out
 	}

@@ -34,7 +34,7 @@ func writeDetail(e *env, w *state.Write, hop *state.Hop, width int) []line {
 	out = append(out, line{}, heading("Fields"))
 	out = append(out, fieldLines(w.WriteFinished, width)...)
 	out = append(out, line{}, heading("What is behind it"))
-	return append(out, behind(w, hop, width)...)
+	return append(out, causeLines(w, hop, width)...)
 }
 
 // resultSentence says what became of a write, for who does not know the words.
@@ -83,8 +83,8 @@ func fieldLines(w state.WriteFinished, width int) []line {
 // maxBehind bounds the steps that are told back from a write.
 const maxBehind = 40
 
-// behind goes back from a write to where it all began.
-func behind(w *state.Write, hop *state.Hop, width int) []line {
+// causeLines goes back from a write to where it all began.
+func causeLines(w *state.Write, hop *state.Hop, width int) []line {
 	if hop == nil {
 		return []line{{{" ← " + firstOf(w.Cause.String(), string(state.OriginUnknown)), styleDim}}}
 	}
