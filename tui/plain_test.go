@@ -47,14 +47,17 @@ func TestPlainPrintsLinesThatStandAlone(t *testing.T) {
 }
 
 func TestPlainTellsWhatChangedAndWhatWent(t *testing.T) {
-	before := map[string]string{}
+	before := map[string]plainRow{}
 	var out bytes.Buffer
-	for _, rows := range [][]plainRow{{{"a", "a, 1"}, {"b", "b, 1"}}, {{"a", "a, 2"}, {"c", "c\u202e"}}} {
+	for _, rows := range [][]plainRow{
+		{{id: "a", text: "a, 1"}, {id: "b", text: "b, 1"}, {id: "h", text: "h, 1", history: true}},
+		{{id: "a", text: "a, 2"}, {id: "c", text: "c\u202e"}},
+	} {
 		if err := plainChanges(&out, before, rows); err != nil {
 			t.Fatal(err)
 		}
 	}
-	want := "[CAME] a, 1\n[CAME] b, 1\n[CHANGED] a, 2\n[CAME] c\ufffd\n[GONE] b, 1\n"
+	want := "[CAME] a, 1\n[CAME] b, 1\n[CAME] h, 1\n[CHANGED] a, 2\n[CAME] c\ufffd\n[GONE] b, 1\n"
 	if out.String() != want {
 		t.Errorf("printed\n%swant\n%s", out.String(), want)
 	}
