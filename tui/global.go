@@ -23,7 +23,7 @@ func (m *model) actions() []action {
 		{keys: []string{"/"}, label: "filter", help: "Filter the rows: text or a regular expression, !text for what does not match, -l labels, -f fuzzy.", off: m.noFilter(), do: m.filter},
 		{keys: []string{"i"}, label: "explain", help: "Explain what the cursor is on.", do: func() tea.Cmd { return m.explain(under) }},
 		{keys: []string{"y"}, label: "yaml", help: "Show what the cursor is on as YAML.", off: nothing, do: func() tea.Cmd { return m.yaml(under) }},
-		{keys: []string{"c"}, label: "copy", help: "Copy the name under the cursor.", off: firstOf(nothing, e.without(e.Copy != nil)), do: func() tea.Cmd { return m.copy(render.Sanitise(under.name), under.name) }},
+		{keys: []string{"c"}, label: "copy", help: "Copy the name under the cursor.", off: firstOf(nothing, e.without(e.Copy != nil)), do: func() tea.Cmd { return m.copy(under.copied(), under.name) }},
 		{keys: []string{"p"}, label: "pause", help: "Pause the screen, or let it go on. What is watched goes on meanwhile.", do: m.pause},
 		{keys: []string{"S"}, help: "Start to save a recording, or end it.", off: e.without(e.Recorder != nil), do: m.record},
 		{keys: []string{"esc"}, help: "Leave what was opened; leave the filter; go to the page before.", do: m.back},
@@ -38,6 +38,14 @@ func (m *model) actions() []action {
 		})
 	}
 	return append(out, m.playing()...)
+}
+
+// copied is the text that goes on the clipboard.
+func (s subject) copied() string {
+	if s.copy != nil {
+		return render.SanitiseKeeping(s.copy(), render.KeepLines)
+	}
+	return render.Sanitise(s.name)
 }
 
 func firstOf(reasons ...string) string {

@@ -113,8 +113,9 @@ type subject struct {
 	// seq is the entry of the journal that it comes from, sync the number of a
 	// sync.
 	seq, sync uint64
-	// name is what is copied.
+	// name is what is copied, unless copy gives more.
 	name string
+	copy func() string
 	// explain overrides the paragraph of its kind; a key of explanations.
 	explain string
 }

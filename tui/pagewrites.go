@@ -203,7 +203,7 @@ func (p *writesPage) under(e *env) subject {
 func writeSubject(w state.WriteFinished, seq uint64) subject {
 	s := subject{
 		kind: onWrite, controller: w.Controller, queue: w.Cause.Queue, key: w.Cause.Key, sync: w.Cause.Sync,
-		object: w.Object, seq: seq, name: w.Verb + " " + writeObject(w),
+		object: w.Object, seq: seq, name: w.Verb + " " + writeObject(w), copy: func() string { return writeText(w) },
 	}
 	if w.Result == state.WriteDry {
 		s.explain = "dry-write"
@@ -229,7 +229,6 @@ func (p *writesPage) actions(e *env) []action {
 			p.kept.again()
 			return nil
 		}},
-		{keys: []string{"c"}, help: "Copy the write as a line of text.", off: firstOf(nothing, e.without(e.Copy != nil)), do: func() tea.Cmd { return copying(e, writeText(w), "the write") }},
 	}
 	return append(out, jumps(under, nothing, pageWrites)...)
 }
@@ -241,7 +240,7 @@ func openWrite(e *env, w *state.Write) tea.Cmd {
 		hop := state.Link(snap).Hop(w.Seq)
 		return openMsg{func(e *env) *textView {
 			return &textView{
-				title: "Write " + w.Verb + " " + writeObject(w.WriteFinished), copy: writeText(w),
+				title: "Write " + w.Verb + " " + writeObject(w.WriteFinished), copy: writeText(w.WriteFinished),
 				lines: func(width int) []line { return writeDetail(e, w, hop, width) },
 			}
 		}}
@@ -283,17 +282,6 @@ func jumps(s subject, nothing string, from pageID) []action {
 		out = append(out, action{keys: []string{"W"}, label: "writes", help: "Show its writes on page 4.", off: noWrites, do: to(pageWrites, writes)})
 	}
 	return out
-}
-
-func copying(e *env, text, what string) tea.Cmd {
-	copier := e.Copy
-	return func() tea.Msg {
-		how, err := copier(text)
-		if err != nil {
-			return sayMsg{text: fmt.Sprintf("copy %s: %v", what, err), bad: true}
-		}
-		return sayMsg{text: fmt.Sprintf("Copied %s (%s).", what, how)}
-	}
 }
 
 func (p *writesPage) filtering() *filtering {

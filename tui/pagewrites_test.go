@@ -84,7 +84,7 @@ func TestWritesCopy(t *testing.T) {
 	}})
 	o := on(Options{Copy: func(s string) (string, error) { copied = s; return "here", nil }}, pageWrites)
 	s := newScreen(t, o, snap, 80, 24)
-	s.press("c").has("Copied the write (here).")
+	s.press("c").has("Copied update deployments/scale")
 	want := `update 'deployments.apps/a$(reboot)'\''' --namespace=shop --subresource=scale --dry-run=server  # deployment for shop/web: dry, 200 in 6ms
 # ~ spec.replicas: 2 → 3
 # approximate: before the server's defaulting and admission

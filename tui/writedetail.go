@@ -133,7 +133,7 @@ func hopStyle(h *state.Hop) styleName {
 
 // writeText is a write as one line and its fields below it, in the words of
 // kubectl. What a shell would expand is quoted.
-func writeText(w *state.Write) string {
+func writeText(w state.WriteFinished) string {
 	object := w.Object.Type()
 	if w.Object.Name != "" {
 		object += "/" + w.Object.Name
@@ -152,12 +152,12 @@ func writeText(w *state.Write) string {
 	if w.Cause.Key != "" {
 		text += " for " + w.Cause.Key
 	}
-	text += ": " + resultWord(w.WriteFinished)
+	text += ": " + resultWord(w)
 	if w.Status != 0 {
 		text += fmt.Sprintf(", %d", w.Status)
 	}
 	text = render.Sanitise(text + " in " + state.Short(w.Duration))
-	for _, l := range fieldLines(w.WriteFinished, 1<<20) {
+	for _, l := range fieldLines(w, 1<<20) {
 		text += "\n#" + l.text()
 	}
 	return text + "\n"
