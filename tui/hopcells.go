@@ -40,6 +40,9 @@ func millis(d time.Duration) string {
 func hopSpans(b *state.Branch, root *state.Branch) cell {
 	first := b.First()
 	var out cell
+	if b.Parent != nil && !b.Sure { // first, where no width cuts it off
+		out = append(out, span{"(supposed) ", styleWarn})
+	}
 	n := len(b.Hops)
 	if n > 1 {
 		out = append(out, span{fmt.Sprintf("%d × ", n), styleBold})
@@ -62,9 +65,6 @@ func hopSpans(b *state.Branch, root *state.Branch) cell {
 		}
 		out = append(out, span{e.Verb + " " + kind + named(b, root), style},
 			span{" by " + render.ShortName(e.Controller), styleDim}, span{wrote(b, e), styleIf(first.Failed(), styleBad)})
-	}
-	if b.Parent != nil && !b.Sure {
-		out = append(out, span{" (supposed)", styleWarn})
 	}
 	return out
 }
