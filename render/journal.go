@@ -113,6 +113,8 @@ func (j *Journal) Lines(e state.Entry) []string {
 // follow remembers why syncs began, and gives the cause of one that ends.
 func (j *Journal) follow(e state.Event) state.Cause {
 	switch e := e.(type) {
+	case state.Checkpoint:
+		return j.resume(e)
 	case state.KeyTaken:
 		if len(j.open) < maxOpen {
 			j.open[e.Sync] = e.Cause
@@ -123,6 +125,20 @@ func (j *Journal) follow(e state.Event) state.Cause {
 		cause := j.open[e.Sync]
 		delete(j.open, e.Sync)
 		return cause
+	}
+	return state.Cause{}
+}
+
+// resume learns from the state with which a recording begins what the entries
+// before it would have told.
+func (j *Journal) resume(e state.Checkpoint) state.Cause {
+	switch {
+	case e.Controller != nil && e.Controller.Status != "":
+		j.loops[e.Controller.Name] = true
+	case e.Key != nil:
+		if run, _, running := e.Key.Running(); running {
+			j.follow(run)
+		}
 	}
 	return state.Cause{}
 }
@@ -139,6 +155,8 @@ func (j *Journal) essential(e state.Event) bool {
 		return e.Status == state.ControllerFailed
 	case state.WriteFinished:
 		return !e.Heartbeat()
+	case state.Checkpoint:
+		return e.Head != nil
 	case state.KeyReady, state.KeyTaken, state.KeyForgotten, state.ObjectChanged, state.LeaseChanged, state.Unknown:
 		return false
 	}

@@ -75,6 +75,8 @@ func describe(e Event) Description {
 		return Description{Source: e.Where, Text: fmt.Sprintf("%s lost here: the bound was reached", count(e.Count, "entry", "entries"))}
 	case Note:
 		return Description{Source: e.Source, Text: prefixIf(e.Warning, "warning: ") + e.Text}
+	case Checkpoint:
+		return Description{Source: "recording", Text: describeCheckpoint(e)}
 	case Unknown:
 		return Description{Source: "unknown", Subject: e.Type, Text: "not readable here: " + e.Problem}
 	case nil:
@@ -91,6 +93,34 @@ func keyIn(controller, queue, key string) string {
 		return key
 	}
 	return key + " [" + queue + "]"
+}
+
+func describeCheckpoint(e Checkpoint) string {
+	switch {
+	case e.Head != nil:
+		return fmt.Sprintf("begins here, in the middle of a session: with the state after %s (%s)", count(e.Head.Entries, "entry", "entries"), describeSession(e.Head.Session))
+	case e.Controller != nil:
+		return "as it was: controller " + e.Controller.Name
+	case e.Queue != nil:
+		return "as it was: queue " + e.Queue.Controller + " " + e.Queue.Name
+	case e.Informer != nil:
+		return "as it was: informer " + e.Informer.Name
+	case e.Key != nil:
+		return fmt.Sprintf("as it was: key %s of %s, %s", e.Key.Key.Key, e.Key.Controller, e.Key.Phase)
+	case e.Object != nil:
+		return "as it was: object " + e.Object.String()
+	case e.Lease != nil:
+		return "as it was: lease " + e.Lease.Lease.Key()
+	case e.Sync != nil:
+		return fmt.Sprintf("as it was: sync %d of %s %s", e.Sync.Number, e.Sync.Controller, e.Sync.Key)
+	case e.Write != nil:
+		return "as it was: " + DescribeWrite(e.Write.WriteFinished)
+	case e.Note != nil:
+		return "as it was: " + Describe(e.Note.Event)
+	case e.End != nil:
+		return fmt.Sprintf("the state is complete: %s", count(e.End.Rows, "row", "rows"))
+	}
+	return "nothing"
 }
 
 func describeSession(e SessionStarted) string {

@@ -28,6 +28,7 @@ var eventTypes = map[string]func([]byte) (Event, error){
 	"Gap":               decodeAs[Gap],
 	"Dropped":           decodeAs[Dropped],
 	"Note":              decodeAs[Note],
+	"Checkpoint":        decodeAs[Checkpoint],
 }
 
 func decodeAs[E Event](body []byte) (Event, error) {

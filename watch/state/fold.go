@@ -68,6 +68,10 @@ func newFolder(old *Snapshot) *folder {
 }
 
 func (f *folder) fold(entry Entry) {
+	if piece, ok := entry.Event.(Checkpoint); ok {
+		f.checkpoint(piece) // it is of the entries before, and counts as none
+		return
+	}
 	f.number(entry)
 	f.remember(entry)
 	at := entry.At
@@ -253,6 +257,10 @@ func (f *folder) objectChanged(e ObjectChanged, at time.Time) {
 		f.informer(old.Informer).Objects--
 	}
 	i.Objects++
+	f.own(o, id)
+}
+
+func (f *folder) own(o *Object, id string) {
 	if o.Owner != nil && o.Owner.UID != "" {
 		f.s.owned.set(o.Owner.UID+sep+id, struct{}{}, math.MaxInt)
 	}

@@ -282,7 +282,7 @@ func picture(t fataler, s *Snapshot) string {
 	out := string(text)
 	for _, k := range s.Keys.All() {
 		run, at, ok := k.Running()
-		out += fmt.Sprintf("\n%s %v %v %v %d %v %v %v", k.Key, k.ready, k.processing, k.dirty, k.last, Describe(run), at, ok)
+		out += fmt.Sprintf("\n%s %v %v %v %d %v %v %v %s %v", k.Key, k.ready, k.processing, k.dirty, k.last, Describe(run), at, ok, k.delayed.cause, k.delayed.at)
 	}
 	for _, c := range s.Controllers.All() {
 		for _, h := range []*Histogram{c.Durations, c.Waits} {

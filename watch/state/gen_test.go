@@ -1,6 +1,7 @@
 package state
 
 import (
+	"slices"
 	"time"
 
 	"pgregory.net/rapid"
@@ -140,9 +141,20 @@ var genEvents = map[string]func(*rapid.T) Event{
 	},
 }
 
-var genEvent = rapid.Custom(func(t *rapid.T) Event {
+// genCheckpoint draws a piece of the snapshot of some entries.
+func genCheckpoint(t *rapid.T) Event {
+	pieces := slices.Collect(Fold(NewSnapshot(tight), genEntriesOf(genPlainEvent).Draw(t, "entries")...).Checkpoint())
+	return rapid.SampledFrom(pieces).Draw(t, "piece")
+}
+
+var genEvent = rapid.OneOf(genPlainEvent, genPlainEvent, genPlainEvent, genPlainEvent, genPlainEvent, genPlainEvent, rapid.Custom(genCheckpoint))
+
+var genPlainEvent = rapid.Custom(func(t *rapid.T) Event {
 	names := make([]string, 0, len(eventTypes))
 	for _, name := range sortedTypes() {
+		if name == "Checkpoint" { // see genEvent
+			continue
+		}
 		names = append(names, name)
 		if len(name) > 3 && name[:3] == "Key" { // queue histories are the hard part
 			names = append(names, name, name)
@@ -151,8 +163,14 @@ var genEvent = rapid.Custom(func(t *rapid.T) Event {
 	return genEvents[rapid.SampledFrom(names).Draw(t, "type")](t)
 })
 
-var genEntries = rapid.Custom(func(t *rapid.T) []Entry {
-	events := rapid.SliceOfN(genEvent, 0, 60).Draw(t, "events")
+var genEntries = genEntriesOf(genEvent)
+
+func genEntriesOf(event *rapid.Generator[Event]) *rapid.Generator[[]Entry] {
+	return rapid.Custom(func(t *rapid.T) []Entry { return drawEntries(t, event) })
+}
+
+func drawEntries(t *rapid.T, event *rapid.Generator[Event]) []Entry {
+	events := rapid.SliceOfN(event, 0, 60).Draw(t, "events")
 	var seq uint64
 	at := base
 	entries := make([]Entry, len(events))
@@ -162,4 +180,4 @@ var genEntries = rapid.Custom(func(t *rapid.T) []Entry {
 		entries[i] = Entry{Seq: seq, At: at, Event: e}
 	}
 	return entries
-})
+}

@@ -1,6 +1,7 @@
 package state
 
 import (
+	"encoding/json"
 	"math"
 	"math/bits"
 	"time"
@@ -37,6 +38,43 @@ func (h *Histogram) Merge(o *Histogram) {
 		h.counts[i] += n
 	}
 	h.total += o.total
+}
+
+// clone is a copy of its own; of nil an empty one.
+func (h *Histogram) clone() *Histogram {
+	if h == nil {
+		return new(Histogram)
+	}
+	own := *h
+	return &own
+}
+
+// MarshalJSON writes the buckets that count something, by their number.
+func (h Histogram) MarshalJSON() ([]byte, error) {
+	counts := map[int]uint32{}
+	for i, n := range h.counts {
+		if n > 0 {
+			counts[i] = n
+		}
+	}
+	return json.Marshal(counts)
+}
+
+// UnmarshalJSON reads what MarshalJSON wrote. Buckets that it does not have
+// count for nothing.
+func (h *Histogram) UnmarshalJSON(data []byte) error {
+	var counts map[int]uint32
+	if err := json.Unmarshal(data, &counts); err != nil {
+		return err
+	}
+	*h = Histogram{}
+	for i, n := range counts {
+		if i >= 0 && i < buckets {
+			h.counts[i] = n
+			h.total += uint64(n)
+		}
+	}
+	return nil
 }
 
 // Count is the number of durations observed.

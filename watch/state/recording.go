@@ -25,8 +25,13 @@ type Header struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
 	// Version is that of the program that wrote it.
-	Version string    `json:"version,omitempty"`
+	Version string `json:"version,omitempty"`
+	// Started is when the recording began, which the session may have done
+	// before.
 	Started time.Time `json:"started,omitzero"`
+	// Context and Mode are the session's, as far as they were known then.
+	Context string `json:"context,omitempty"`
+	Mode    Mode   `json:"mode,omitempty"`
 }
 
 // Encoder writes a recording: JSON Lines, a Header first.

@@ -1,6 +1,9 @@
 package state
 
-import "time"
+import (
+	"encoding/json"
+	"time"
+)
 
 // Controller is one loop of this process, or another writer that the journal
 // names. Its sums are since the journal began.
@@ -232,6 +235,20 @@ func (s Sync) MarshalJSON() ([]byte, error) {
 	}{syncRow(s), span(s.Waited), span(s.Duration)})
 }
 
+// UnmarshalJSON reads what MarshalJSON wrote.
+func (s *Sync) UnmarshalJSON(data []byte) error {
+	in := struct {
+		*syncRow
+		Waited   span `json:"waited"`
+		Duration span `json:"duration"`
+	}{syncRow: (*syncRow)(s)}
+	if err := json.Unmarshal(data, &in); err != nil {
+		return err
+	}
+	s.Waited, s.Duration = time.Duration(in.Waited), time.Duration(in.Duration)
+	return nil
+}
+
 // Write is one write with its place in the journal.
 type Write struct {
 	Seq uint64    `json:"seq"`
@@ -246,6 +263,21 @@ func (w Write) MarshalJSON() ([]byte, error) {
 		At  time.Time `json:"at"`
 		writeFinishedJSON
 	}{w.Seq, w.At, writeFinishedJSON{writeFinished(w.WriteFinished), span(w.Duration)}})
+}
+
+// UnmarshalJSON reads what MarshalJSON wrote.
+func (w *Write) UnmarshalJSON(data []byte) error {
+	var in struct {
+		Seq uint64    `json:"seq"`
+		At  time.Time `json:"at"`
+		writeFinishedJSON
+	}
+	if err := json.Unmarshal(data, &in); err != nil {
+		return err
+	}
+	w.Seq, w.At, w.WriteFinished = in.Seq, in.At, WriteFinished(in.writeFinished)
+	w.Duration = time.Duration(in.Duration)
+	return nil
 }
 
 // Informer is what is known of one informer.
