@@ -115,24 +115,43 @@ func (d *Decoder) Unknown() uint64 { return d.unknown }
 // read, such as a half-written last one, becomes an entry with an Unknown event
 // and no Seq; other errors are those of the reader underneath.
 func (d *Decoder) Next() (Entry, error) {
-	line, err := d.line()
-	switch {
-	case errors.Is(err, errTooLong):
-		d.unknown++
-		return Entry{Event: Unknown{Problem: err.Error()}}, nil
-	case err != nil && errors.Is(err, io.EOF):
-		return Entry{}, io.EOF
-	case err != nil:
-		return Entry{}, fmt.Errorf("read recording: %w", err)
-	}
-	entry, err := DecodeEntry(line)
+	line, err := d.Line()
 	if err != nil {
-		entry = Entry{Event: Unknown{Problem: err.Error()}}
+		return Entry{}, err
 	}
+	entry := DecodeLine(line)
 	if _, unknown := entry.Event.(Unknown); unknown {
 		d.unknown++
 	}
 	return entry, nil
+}
+
+// Line gives the next entry as it is written, for DecodeLine, or io.EOF after
+// the last. Of a line that is too long it gives an empty one.
+func (d *Decoder) Line() ([]byte, error) {
+	line, err := d.line()
+	switch {
+	case errors.Is(err, errTooLong):
+		return nil, nil
+	case errors.Is(err, io.EOF):
+		return nil, io.EOF
+	case err != nil:
+		return nil, fmt.Errorf("read recording: %w", err)
+	}
+	return line, nil
+}
+
+// DecodeLine is DecodeEntry for what Line gives: what cannot be read becomes an
+// Unknown event.
+func DecodeLine(line []byte) Entry {
+	if len(line) == 0 {
+		return Entry{Event: Unknown{Problem: errTooLong.Error()}}
+	}
+	entry, err := DecodeEntry(line)
+	if err != nil {
+		return Entry{Event: Unknown{Problem: err.Error()}}
+	}
+	return entry
 }
 
 var errTooLong = fmt.Errorf("the line is longer than %d bytes", maxLine)

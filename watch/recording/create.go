@@ -1,0 +1,58 @@
+package recording
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// ErrExists is why a file was not written: there is one, and it was not said
+// that it may go.
+var ErrExists = errors.New("the file exists")
+
+// create makes a file that only this user can read. An existing one stays as it
+// is; with replace a new one takes its name, so that whoever has the old one open
+// or linked keeps it. What is no ordinary file is never replaced.
+func create(path string, replace bool) (*os.File, error) {
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL|os.O_APPEND, 0o600)
+	switch {
+	case errors.Is(err, fs.ErrExist) && replace:
+		return exchange(path)
+	case errors.Is(err, fs.ErrExist):
+		return nil, fmt.Errorf("record to %s: %w", path, ErrExists)
+	case err != nil:
+		return nil, fmt.Errorf("record: %w", err)
+	}
+	if err := file.Chmod(0o600); err != nil { // the umask may have taken even that
+		return nil, fmt.Errorf("record: %w", errors.Join(err, file.Close()))
+	}
+	return file, nil
+}
+
+func exchange(path string) (*os.File, error) {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return nil, fmt.Errorf("record: %w", err)
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("record to %s: it is not an ordinary file (%v)", path, info.Mode().Type())
+	}
+	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	if err != nil {
+		return nil, fmt.Errorf("record: %w", err)
+	}
+	err = file.Chmod(0o600)
+	if err == nil {
+		err = os.Rename(file.Name(), path)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("record: %w", errors.Join(err, file.Close(), os.Remove(file.Name())))
+	}
+	return file, nil
+}
+
+// compressed tells by a file's name whether it is to be.
+func compressed(path string) bool { return !strings.HasSuffix(path, ".jsonl") }

@@ -1,0 +1,258 @@
+package recording
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"io"
+	"runtime"
+	"slices"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+)
+
+const (
+	// chunkEntries is how many entries are decoded to get at one of them.
+	chunkEntries = 1024
+	// maxCheckpoints bounds the snapshots that an index keeps. A longer recording
+	// keeps one per several chunks.
+	maxCheckpoints = 1024
+)
+
+// index is a recording in memory: its lines in compressed chunks, and the state
+// before some of them. Snapshots share what did not change, so that one more
+// costs about what changed in between.
+//
+// A place in a recording is the number of entries before it: 0 is before the
+// first. Time never goes back: an entry that is dated before its predecessor, or
+// not at all, is taken to be of the same time.
+type index struct {
+	chunks []chunk
+	// base is the state before the first entry.
+	base *state.Snapshot
+	// stride: every so many chunks one has its snapshot.
+	stride int
+	// errors are the places after the entries that tell of an error.
+	errors []int
+	start  time.Time
+	end    time.Time
+	size   int
+	// tail is the state after the last entry; unknown counts unreadable ones.
+	tail    *state.Snapshot
+	unknown uint64
+}
+
+type chunk struct {
+	first, size int
+	begin, end  time.Time
+	lines       []byte // compressed
+	before      *state.Snapshot
+}
+
+// piece is a decoded chunk on its way into an index.
+type piece struct {
+	entries []state.Entry
+	lines   []byte
+}
+
+// load reads a recording to its end and hands each chunk to add, in order.
+// Decoding, which is most of the work, is done on every core.
+func load(ctx context.Context, r *Reader, add func(piece) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	pending := make(chan chan piece, runtime.GOMAXPROCS(0))
+	failed := make(chan error, 1)
+	go func() {
+		defer close(pending)
+		for {
+			lines, err := readLines(r)
+			if len(lines) > 0 {
+				decoded := make(chan piece, 1)
+				select {
+				case pending <- decoded:
+				case <-ctx.Done():
+					return
+				}
+				go func() { decoded <- pack(lines) }()
+			}
+			if err != nil {
+				if !errors.Is(err, io.EOF) {
+					failed <- err
+				}
+				return
+			}
+		}
+	}()
+	var err error
+	for decoded := range pending {
+		if p := <-decoded; err == nil {
+			if err = add(p); err == nil {
+				err = ctx.Err()
+			}
+			if err != nil {
+				cancel() // and let the reader see it
+			}
+		}
+	}
+	select {
+	case failure := <-failed:
+		return errors.Join(err, failure)
+	default:
+		return err
+	}
+}
+
+func readLines(r *Reader) ([][]byte, error) {
+	var lines [][]byte
+	for len(lines) < chunkEntries {
+		line, err := r.line()
+		if err != nil {
+			return lines, err
+		}
+		lines = append(lines, line)
+	}
+	return lines, nil
+}
+
+// pack decodes lines, and compresses them. A line is written with its length
+// before it; one that was too long has none.
+func pack(lines [][]byte) piece {
+	p := piece{entries: make([]state.Entry, len(lines))}
+	var text []byte
+	for i, line := range lines {
+		p.entries[i] = state.DecodeLine(line)
+		text = binary.AppendUvarint(text, uint64(len(line)))
+		text = append(text, line...)
+	}
+	var out bytes.Buffer
+	encoder, err := zstd.NewWriter(&out, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1), zstd.WithLowerEncoderMem(true))
+	if err == nil {
+		_, err = encoder.Write(text)
+		err = errors.Join(err, encoder.Close())
+	}
+	if err != nil { // memory does not fail to be written to
+		panic("recording: compress a chunk: " + err.Error())
+	}
+	p.lines = slices.Clip(out.Bytes())
+	return p
+}
+
+// unpack gives the entries of a chunk again.
+func unpack(c chunk) ([]state.Entry, error) {
+	decoder, err := zstd.NewReader(bytes.NewReader(c.lines), zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true))
+	if err != nil {
+		return nil, err
+	}
+	defer decoder.Close()
+	text, err := io.ReadAll(decoder)
+	if err != nil {
+		return nil, err
+	}
+	entries := make([]state.Entry, 0, c.size)
+	for len(text) > 0 {
+		length, n := binary.Uvarint(text)
+		line := text[n : n+int(length)]
+		entries = append(entries, state.DecodeLine(line))
+		text = text[n+int(length):]
+	}
+	return entries[len(entries)-c.size:], nil
+}
+
+// add takes over a chunk.
+func (x *index) add(p piece) {
+	entries := p.entries
+	if x.size == 0 {
+		// The state with which it begins is no entry: it is where one begins.
+		for len(entries) > 0 && isCheckpoint(entries[0]) {
+			x.base = state.Fold(x.base, entries[0])
+			entries = entries[1:]
+		}
+		x.tail = x.base
+		x.start, x.end = x.base.At, x.base.At
+		if len(entries) == 0 {
+			return
+		}
+		if x.base.At.IsZero() {
+			x.start, x.end = entries[0].At, entries[0].At
+		}
+	}
+	c := chunk{first: x.size, size: len(entries), lines: p.lines, begin: later(x.end, entries[0].At)}
+	if len(x.chunks)%x.stride == 0 {
+		c.before = x.tail
+	}
+	for i, e := range entries {
+		x.end = later(x.end, e.At)
+		if isError(e.Event) {
+			x.errors = append(x.errors, x.size+i+1)
+		}
+		if _, unknown := e.Event.(state.Unknown); unknown {
+			x.unknown++
+		}
+	}
+	c.end = x.end
+	x.size += c.size
+	x.tail = state.Fold(x.tail, entries...)
+	x.chunks = append(x.chunks, c)
+	if len(x.chunks) > maxCheckpoints*x.stride {
+		x.stride *= 2
+		for i := range x.chunks {
+			if i%x.stride != 0 {
+				x.chunks[i].before = nil
+			}
+		}
+	}
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
+
+func isCheckpoint(e state.Entry) bool {
+	_, is := e.Event.(state.Checkpoint)
+	return is
+}
+
+// isError reports whether an entry tells that something went wrong.
+func isError(e state.Event) bool {
+	switch e := e.(type) {
+	case state.KeyFinished:
+		return e.Failed || e.Error != ""
+	case state.WriteFinished:
+		return e.Result == state.WriteFailed || e.Result == state.WriteRefused
+	case state.ControllerChanged:
+		return e.Status == state.ControllerFailed
+	case state.InformerChanged:
+		return e.Status == state.InformerFailed
+	}
+	return false
+}
+
+// chunkOf is the number of the chunk with the entry at an index from 0.
+func (x *index) chunkOf(entry int) int {
+	n, _ := slices.BinarySearchFunc(x.chunks, entry, func(c chunk, entry int) int {
+		if c.first+c.size > entry {
+			return 1
+		}
+		return -1
+	})
+	return n
+}
+
+// chunkAt is the number of the first chunk that ends after a time; the number of
+// chunks where none does.
+func (x *index) chunkAt(t time.Time) int {
+	n, _ := slices.BinarySearchFunc(x.chunks, t, func(c chunk, t time.Time) int {
+		if c.end.After(t) {
+			return 1
+		}
+		return -1
+	})
+	return n
+}

@@ -1,0 +1,452 @@
+package recording
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/kctl-ctrl/kctl-ctrl/watch/hub"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+)
+
+// MinSpeed and MaxSpeed bound the speed of a Player.
+const (
+	MinSpeed = 0.1
+	MaxSpeed = 100.0
+)
+
+// PlayerOptions say how a recording is played. The zero value is ready for use.
+type PlayerOptions struct {
+	Bounds Bounds
+	// Limits bound the snapshots.
+	Limits state.Limits
+	// Interval is the time between two snapshots while it plays; 100 ms where it
+	// is zero.
+	Interval time.Duration
+	// Now is the clock it plays by; time.Now where it is nil.
+	Now func() time.Time
+}
+
+// Player plays a recording: it stands at a place in it, which moves by itself
+// while it plays and jumps when it is told to. Whoever shows a hub can show a
+// Player: Snapshot, Next and Subscribe are the hub's.
+//
+// It reads the file while it is in use already; see Status.Loading. All methods
+// may be called by any number of goroutines. Those that move the place return
+// when the snapshot there is made, some tens of milliseconds later.
+type Player struct {
+	header   state.Header
+	interval time.Duration
+	now      func() time.Time
+	cancel   context.CancelFunc
+	wake     chan struct{} // buffered: the clock has to be looked at
+	loaded   chan struct{}
+	ended    sync.WaitGroup
+
+	// move is held by who moves the place, and guards the cursor.
+	move   sync.Mutex
+	cursor cursor
+
+	mu      sync.Mutex
+	index   index
+	loading bool
+	problem string
+	failed  error
+	closed  bool
+
+	place      int
+	snapshot   *state.Snapshot
+	head       time.Time
+	playing    bool
+	speed      float64
+	anchor     time.Time // the clock's time at which the head was at from
+	from       time.Time
+	generation uint64
+	news       chan struct{}
+	streams    map[*Stream]struct{}
+}
+
+// Status is where a Player stands.
+type Status struct {
+	// Generation rises with every change of the rest, and of the snapshot.
+	Generation uint64
+	Playing    bool
+	Speed      float64
+	// Now is the time that is being shown, between Start and End: ages and
+	// countdowns count from it.
+	Now, Start, End time.Time
+	// Place is the number of entries that have been played, of Entries.
+	Place, Entries int
+	// Errors is the number of entries that NextError stops at.
+	Errors int
+	// Loading: the file is still being read, and End and Entries grow.
+	Loading bool
+	// Problem says why the recording ends before its time; empty where it does not.
+	Problem string
+	// Unknown counts the lines that could not be read.
+	Unknown uint64
+}
+
+// Play opens a recording. It stands paused at its beginning. Close must be
+// called. The file is read in the background; Wait waits for that.
+func Play(path string, o PlayerOptions) (*Player, error) {
+	r, err := Open(path, o.Bounds)
+	if err != nil {
+		return nil, err
+	}
+	return newPlayer(r, o), nil
+}
+
+func newPlayer(r *Reader, o PlayerOptions) *Player {
+	base := state.NewSnapshot(o.Limits)
+	ctx, cancel := context.WithCancel(context.Background())
+	p := &Player{
+		header: r.Header(), interval: o.Interval, now: o.Now, cancel: cancel,
+		wake: make(chan struct{}, 1), loaded: make(chan struct{}), news: make(chan struct{}),
+		index: index{base: base, tail: base, stride: 1}, loading: true,
+		snapshot: base, speed: 1, streams: map[*Stream]struct{}{},
+	}
+	if p.interval <= 0 {
+		p.interval = 100 * time.Millisecond
+	}
+	if p.now == nil {
+		p.now = time.Now
+	}
+	p.ended.Go(func() { p.load(ctx, r) })
+	p.ended.Go(func() { p.run(ctx) })
+	return p
+}
+
+func (p *Player) load(ctx context.Context, r *Reader) {
+	defer close(p.loaded)
+	err := load(ctx, r, func(next piece) error {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.index.add(next)
+		if p.place == 0 {
+			p.snapshot = p.index.base
+		}
+		if p.head.IsZero() {
+			p.head, p.from = p.index.start, p.index.start
+		}
+		p.changed()
+		return nil
+	})
+	err = errors.Join(err, r.Close())
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.loading, p.problem = false, r.Problem()
+	if err != nil && ctx.Err() == nil {
+		p.failed = err
+		p.problem = err.Error()
+	}
+	p.changed()
+}
+
+// changed tells everyone who waits. The caller holds mu.
+func (p *Player) changed() {
+	p.generation++
+	close(p.news)
+	p.news = make(chan struct{})
+}
+
+// Header is the recording's first line.
+func (p *Player) Header() state.Header { return p.header }
+
+// Wait waits until the whole file is read. The error is the disk's or ctx's:
+// that a recording is cut or damaged is a Status.Problem.
+func (p *Player) Wait(ctx context.Context) error {
+	select {
+	case <-p.loaded:
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		return p.failed
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Close ends it. Who waits gets hub.ErrClosed, streams end.
+func (p *Player) Close() {
+	p.mu.Lock()
+	if !p.closed {
+		p.closed = true
+		p.playing = false
+		p.changed()
+		for s := range p.streams {
+			s.end()
+		}
+		clear(p.streams)
+	}
+	p.mu.Unlock()
+	p.cancel()
+	p.ended.Wait()
+}
+
+// Status says where it stands.
+func (p *Player) Status() Status {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.status()
+}
+
+func (p *Player) status() Status {
+	return Status{
+		Generation: p.generation, Playing: p.playing, Speed: p.speed,
+		Now: p.head, Start: p.index.start, End: p.index.end, Place: p.place, Entries: p.index.size,
+		Errors: len(p.index.errors), Loading: p.loading, Problem: p.problem, Unknown: p.index.unknown,
+	}
+}
+
+// Snapshot is the state at the place.
+func (p *Player) Snapshot() *state.Snapshot {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.snapshot
+}
+
+// Next waits for a snapshot that is not of the entry numbered. Unlike a hub's it
+// may be of an earlier one. On a closed Player it gives hub.ErrClosed.
+func (p *Player) Next(ctx context.Context, after uint64) (*state.Snapshot, error) {
+	for {
+		p.mu.Lock()
+		snapshot, news, closed := p.snapshot, p.news, p.closed
+		p.mu.Unlock()
+		switch {
+		case closed:
+			return nil, hub.ErrClosed
+		case snapshot.Seq != after:
+			return snapshot, nil
+		}
+		select {
+		case <-news:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// Watch waits for a Status that is newer than a generation, and gives the
+// snapshot that goes with it. On a closed Player it gives hub.ErrClosed.
+func (p *Player) Watch(ctx context.Context, generation uint64) (Status, *state.Snapshot, error) {
+	for {
+		p.mu.Lock()
+		status, snapshot, news, closed := p.status(), p.snapshot, p.news, p.closed
+		p.mu.Unlock()
+		switch {
+		case closed:
+			return status, nil, hub.ErrClosed
+		case status.Generation > generation:
+			return status, snapshot, nil
+		}
+		select {
+		case <-news:
+		case <-ctx.Done():
+			return status, nil, ctx.Err()
+		}
+	}
+}
+
+// SetPlaying starts or pauses it. At the end it starts from the beginning.
+func (p *Player) SetPlaying(play bool) error {
+	p.move.Lock()
+	defer p.move.Unlock()
+	p.mu.Lock()
+	again := play && !p.playing && !p.loading && p.place == p.index.size
+	start := p.index.start
+	p.mu.Unlock()
+	if again {
+		if err := p.goTo(0, start, true); err != nil {
+			return err
+		}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.playing == play || p.closed {
+		return nil
+	}
+	p.playing = play
+	p.restart()
+	return nil
+}
+
+// SetSpeed sets how many times as fast as it happened it plays, between MinSpeed
+// and MaxSpeed.
+func (p *Player) SetSpeed(speed float64) {
+	if math.IsNaN(speed) {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.settle()
+	p.speed = max(MinSpeed, min(MaxSpeed, speed))
+	p.restart()
+}
+
+// settle moves the head to where the clock says it is. The caller holds mu.
+func (p *Player) settle() {
+	if p.playing {
+		p.head = p.due()
+	}
+}
+
+// due is the time that the head should show now.
+func (p *Player) due() time.Time {
+	due := p.from.Add(scale(p.now().Sub(p.anchor), p.speed))
+	if due.After(p.index.end) {
+		due = p.index.end
+	}
+	return later(p.head, due)
+}
+
+// scale multiplies a duration, without passing the ends of its range.
+func scale(d time.Duration, by float64) time.Duration {
+	return time.Duration(min(float64(d)*by, math.MaxInt64/2))
+}
+
+// restart has the clock count from the head. The caller holds mu.
+func (p *Player) restart() {
+	p.anchor, p.from = p.now(), p.head
+	p.changed()
+	select {
+	case p.wake <- struct{}{}:
+	default:
+	}
+}
+
+// run moves the place while it plays.
+func (p *Player) run(ctx context.Context) {
+	timer := time.NewTimer(p.interval)
+	defer timer.Stop()
+	for {
+		select {
+		case <-timer.C:
+		case <-p.wake:
+		case <-ctx.Done():
+			return
+		}
+		if p.tick() {
+			timer.Reset(p.interval)
+		}
+	}
+}
+
+// tick takes the place to where the clock says, and reports whether it plays on.
+func (p *Player) tick() bool {
+	p.move.Lock()
+	defer p.move.Unlock()
+	p.mu.Lock()
+	playing, due := p.playing, time.Time{}
+	if playing {
+		due = p.due()
+	}
+	p.mu.Unlock()
+	if !playing {
+		return false
+	}
+	place, err := p.placeAt(due)
+	if err == nil {
+		err = p.goTo(place, due, false)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case err != nil:
+		p.playing, p.problem = false, err.Error()
+		p.changed()
+	case p.place == p.index.size && !p.loading:
+		p.playing = false
+		p.changed()
+	case p.place == p.index.size:
+		p.anchor, p.from = p.now(), p.head // waits for the file
+	}
+	return p.playing
+}
+
+// Seek goes to a time. Before the beginning is the beginning, after the end the
+// end as far as it is read.
+func (p *Player) Seek(t time.Time) error {
+	p.move.Lock()
+	defer p.move.Unlock()
+	p.mu.Lock()
+	if t.Before(p.index.start) {
+		t = p.index.start
+	}
+	if t.After(p.index.end) {
+		t = p.index.end
+	}
+	p.mu.Unlock()
+	place, err := p.placeAt(t)
+	if err != nil {
+		return err
+	}
+	return p.goTo(place, t, true)
+}
+
+// Step moves by a number of entries, back where it is negative, and pauses.
+func (p *Player) Step(n int) error {
+	p.move.Lock()
+	defer p.move.Unlock()
+	p.mu.Lock()
+	place := max(0, min(p.index.size, p.place+n))
+	p.playing = false
+	p.mu.Unlock()
+	return p.goEntry(place)
+}
+
+// NextError goes to the next entry that tells of an error, so that it is the last
+// played, and pauses; false where there is none (yet).
+func (p *Player) NextError() (bool, error) { return p.jump(+1) }
+
+// PreviousError is like NextError, backwards.
+func (p *Player) PreviousError() (bool, error) { return p.jump(-1) }
+
+func (p *Player) jump(direction int) (bool, error) {
+	p.move.Lock()
+	defer p.move.Unlock()
+	p.mu.Lock()
+	n, here := slices.BinarySearch(p.index.errors, p.place)
+	switch {
+	case direction < 0:
+		n--
+	case here:
+		n++
+	}
+	if n < 0 || n >= len(p.index.errors) {
+		p.mu.Unlock()
+		return false, nil
+	}
+	place := p.index.errors[n]
+	p.playing = false
+	p.mu.Unlock()
+	return true, p.goEntry(place)
+}
+
+// SnapshotAt gives the state at a time without going there.
+func (p *Player) SnapshotAt(t time.Time) (*state.Snapshot, error) {
+	p.move.Lock()
+	defer p.move.Unlock()
+	place, err := p.placeAt(t)
+	if err != nil {
+		return nil, err
+	}
+	return p.stateAt(place)
+}
+
+// Before gives the last entries that have been played, at most n, oldest first:
+// what stands above the place in the journal.
+func (p *Player) Before(n int) ([]state.Entry, error) {
+	p.move.Lock()
+	defer p.move.Unlock()
+	p.mu.Lock()
+	place := p.place
+	p.mu.Unlock()
+	return p.entries(max(0, place-n), place)
+}
+
+// errClosed keeps a closed Player where it is.
+var errClosed = fmt.Errorf("play the recording: %w", hub.ErrClosed)

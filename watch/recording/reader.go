@@ -1,0 +1,219 @@
+package recording
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+)
+
+// Bounds of what a recording may be. The zero value takes DefaultBounds.
+type Bounds struct {
+	// Bytes bounds its text, before compression.
+	Bytes int64
+	// Entries bounds their number.
+	Entries int
+}
+
+// DefaultBounds suit a day of a busy cluster.
+func DefaultBounds() Bounds { return Bounds{Bytes: 8 << 30, Entries: 20_000_000} }
+
+func (b Bounds) orDefault() Bounds {
+	if b.Bytes <= 0 {
+		b.Bytes = DefaultBounds().Bytes
+	}
+	if b.Entries <= 0 {
+		b.Entries = DefaultBounds().Entries
+	}
+	return b
+}
+
+// decoderWindow bounds the memory that a compressed file may ask for. What
+// Writer and the zstd program write by default needs 8 MiB at most.
+const decoderWindow = 64 << 20
+
+// zstdMagic begins a compressed file.
+var zstdMagic = []byte{0x28, 0xb5, 0x2f, 0xfd}
+
+// Reader reads a recording once, from its beginning.
+type Reader struct {
+	decoder *state.Decoder
+	source  *source
+	closers []func() error
+
+	bounds  Bounds
+	entries int
+	unknown uint64
+	problem string
+	// held is a line that may turn out to be the last, and cut.
+	held []byte
+	has  bool
+}
+
+// Open reads a file. Close must be called.
+func Open(path string, b Bounds) (*Reader, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("read recording: %w", err)
+	}
+	r, err := NewReader(file, b)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, errors.Join(err, file.Close()))
+	}
+	r.closers = append(r.closers, file.Close)
+	return r, nil
+}
+
+// NewReader reads the header. What does not begin with one is not a recording.
+func NewReader(in io.Reader, b Bounds) (*Reader, error) {
+	r := &Reader{bounds: b.orDefault()}
+	buffered := bufio.NewReaderSize(in, 64<<10)
+	r.source = &source{from: buffered, left: r.bounds.Bytes}
+	if begin, _ := buffered.Peek(len(zstdMagic)); bytes.Equal(begin, zstdMagic) {
+		text, err := zstd.NewReader(buffered, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(decoderWindow), zstd.WithDecoderLowmem(true))
+		if err != nil {
+			return nil, fmt.Errorf("read recording: %w", err)
+		}
+		r.source.from, r.source.packed = text, true
+		r.closers = append(r.closers, func() error {
+			text.Close()
+			return nil
+		})
+	}
+	var err error
+	if r.decoder, err = state.NewDecoder(r.source); err != nil {
+		return nil, errors.Join(err, r.Close())
+	}
+	return r, nil
+}
+
+// Header is the recording's first line.
+func (r *Reader) Header() state.Header { return r.decoder.Header() }
+
+// Problem says in a sentence why the recording ends before its time, once Next
+// has given io.EOF; empty where it does not.
+func (r *Reader) Problem() string { return r.problem }
+
+// Unknown counts the lines that became Unknown events so far.
+func (r *Reader) Unknown() uint64 { return r.unknown }
+
+// Close ends the reading.
+func (r *Reader) Close() error {
+	var errs []error
+	for _, c := range r.closers {
+		errs = append(errs, c())
+	}
+	r.closers = nil
+	return errors.Join(errs...)
+}
+
+// Next gives the next entry, or io.EOF at the end, whether that is in its place
+// or not: see Problem. A line that cannot be read becomes an Unknown event.
+// Another error is the disk's.
+func (r *Reader) Next() (state.Entry, error) {
+	line, err := r.line()
+	if err != nil {
+		return state.Entry{}, err
+	}
+	entry := state.DecodeLine(line)
+	if _, unknown := entry.Event.(state.Unknown); unknown {
+		r.unknown++
+	}
+	return entry, nil
+}
+
+// line gives the next line, for state.DecodeLine. It reads one ahead: of a file
+// that was cut the last line is half a line, and no event of its own.
+func (r *Reader) line() ([]byte, error) {
+	if !r.has {
+		if err := r.advance(); err != nil {
+			return nil, err
+		}
+	}
+	line := r.held
+	err := r.advance()
+	switch {
+	case err == nil:
+		return line, nil
+	case !errors.Is(err, io.EOF):
+		return nil, err
+	case r.problem == "" && r.source.last != '\n' && unreadable(line):
+		r.problem = "it was cut off: its last line is incomplete"
+		return nil, io.EOF
+	}
+	return line, nil
+}
+
+func unreadable(line []byte) bool {
+	unknown, is := state.DecodeLine(line).Event.(state.Unknown)
+	return is && unknown.Type == ""
+}
+
+// advance puts the next line into held. After an end there is none any more.
+func (r *Reader) advance() error {
+	r.has = false
+	if r.problem != "" {
+		return io.EOF
+	}
+	if r.entries >= r.bounds.Entries {
+		r.problem = fmt.Sprintf("it has more than %d entries, which is the bound: the rest was not read", r.bounds.Entries)
+		return io.EOF
+	}
+	line, err := r.decoder.Line()
+	var damage *damageError
+	switch {
+	case err == nil:
+		r.held, r.has = line, true
+		r.entries++
+		return nil
+	case errors.Is(err, io.EOF):
+		return io.EOF
+	case errors.Is(err, errTooMuch):
+		r.problem = fmt.Sprintf("it has more than %d bytes of text, which is the bound: the rest was not read", r.bounds.Bytes)
+		return io.EOF
+	case errors.As(err, &damage) && errors.Is(err, io.ErrUnexpectedEOF):
+		r.problem = "it was cut off: the file ends in the middle"
+		return io.EOF
+	case errors.As(err, &damage):
+		r.problem = "it is damaged: " + damage.err.Error()
+		return io.EOF
+	}
+	return err
+}
+
+var errTooMuch = errors.New("too much text")
+
+// damageError is what a decompressor says of a file.
+type damageError struct{ err error }
+
+func (e *damageError) Error() string { return e.err.Error() }
+func (e *damageError) Unwrap() error { return e.err }
+
+// source bounds the text, and remembers how it ended.
+type source struct {
+	from   io.Reader
+	packed bool
+	left   int64
+	last   byte
+}
+
+func (s *source) Read(p []byte) (int, error) {
+	if s.left <= 0 {
+		return 0, errTooMuch
+	}
+	n, err := s.from.Read(p[:min(int64(len(p)), s.left)])
+	if n > 0 {
+		s.left -= int64(n)
+		s.last = p[n-1]
+	}
+	if err != nil && !errors.Is(err, io.EOF) && s.packed {
+		err = &damageError{err}
+	}
+	return n, err
+}

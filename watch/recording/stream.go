@@ -1,0 +1,168 @@
+package recording
+
+import (
+	"context"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+)
+
+// backlog is how many entries before the new place a stream gets after a jump.
+const backlog = 1000
+
+// Stream is what a Player plays, entry by entry, as a hub's Subscription is what
+// happens. After a jump it begins anew: with a Checkpoint that has a Head, then
+// some of the entries before the new place, so that a list of entries has what
+// stands above.
+type Stream struct {
+	player *Player
+	bound  int
+
+	mu      sync.Mutex
+	buffer  []state.Entry
+	missing uint64
+	lost    state.Entry
+	dropped uint64
+	ended   bool
+	news    chan struct{} // buffered
+}
+
+// Subscribe gives the entries that are played from now on. The buffer is a number
+// of entries; 65,536 where it is zero or less. Close gives it back.
+func (p *Player) Subscribe(buffer int) *Stream {
+	if buffer <= 0 {
+		buffer = 1 << 16
+	}
+	s := &Stream{player: p, bound: buffer, news: make(chan struct{}, 1)}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if s.ended = p.closed; !p.closed {
+		p.streams[s] = struct{}{}
+	}
+	return s
+}
+
+// Next gives the entries that are there, waiting for at least one; after Close
+// what is left, and then io.EOF. One goroutine may call it.
+func (s *Stream) Next(ctx context.Context) ([]state.Entry, error) {
+	for {
+		s.mu.Lock()
+		entries, ended := s.buffer, s.ended
+		s.buffer = nil
+		if s.missing > 0 {
+			entries = append(entries, state.Entry{Seq: s.lost.Seq, At: s.lost.At, Event: state.Dropped{Where: "subscriber", Count: s.missing}})
+			s.missing, s.lost = 0, state.Entry{}
+		}
+		s.mu.Unlock()
+		switch {
+		case len(entries) > 0:
+			return entries, nil
+		case ended:
+			return nil, io.EOF
+		}
+		select {
+		case <-s.news:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// Dropped counts the entries that this stream has lost so far.
+func (s *Stream) Dropped() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.dropped
+}
+
+// Close ends the stream. It may be called while Next waits.
+func (s *Stream) Close() {
+	s.player.mu.Lock()
+	delete(s.player.streams, s)
+	s.player.mu.Unlock()
+	s.end()
+}
+
+func (s *Stream) offer(entries []state.Entry, anew bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if anew { // what was not read yet is of the past
+		s.buffer, s.missing = nil, 0
+	}
+	for _, e := range entries {
+		if len(s.buffer) < s.bound {
+			s.buffer = append(s.buffer, e)
+			continue
+		}
+		s.lost = e
+		s.missing++
+		s.dropped++
+	}
+	s.signal()
+}
+
+func (s *Stream) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ended = true
+	s.signal()
+}
+
+func (s *Stream) signal() {
+	select {
+	case s.news <- struct{}{}:
+	default:
+	}
+}
+
+// goTo makes a place the one that is shown, at a time. What is played, or stepped
+// over, is told to the streams entry by entry, a jump as a new beginning. The
+// caller holds move.
+func (p *Player) goTo(place int, at time.Time, moved bool) error {
+	snapshot, err := p.stateAt(place)
+	if err != nil {
+		return err
+	}
+	p.mu.Lock()
+	before, listeners := p.place, len(p.streams)
+	p.mu.Unlock()
+	jump := moved && (place < before || place-before > backlog)
+	var played []state.Entry
+	if listeners > 0 {
+		if played, err = p.played(before, place, snapshot, jump); err != nil {
+			return err
+		}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return errClosed
+	}
+	p.place, p.snapshot, p.head = place, snapshot, at
+	for s := range p.streams {
+		s.offer(played, jump)
+	}
+	if moved {
+		p.restart()
+	} else {
+		p.changed()
+	}
+	return nil
+}
+
+// played gives what the streams get for a move.
+func (p *Player) played(before, place int, snapshot *state.Snapshot, jump bool) ([]state.Entry, error) {
+	if !jump {
+		return p.entries(before, place)
+	}
+	above, err := p.entries(max(0, place-backlog), place)
+	if err != nil {
+		return nil, err
+	}
+	for head := range snapshot.Checkpoint() {
+		return append([]state.Entry{{Seq: snapshot.Seq, At: snapshot.At, Event: head}}, above...), nil
+	}
+	return above, nil
+}
