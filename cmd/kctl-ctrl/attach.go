@@ -31,6 +31,7 @@ type attachFlags struct {
 	duration    time.Duration
 	controllers *controllers.Options
 	selected    *pflag.Flag
+	recording   fromFlags
 }
 
 func (a *attachFlags) addTo(cmd *cobra.Command) {
@@ -55,6 +56,12 @@ func (a *attachFlags) addTo(cmd *cobra.Command) {
 }
 
 func (a *attachFlags) check() error {
+	if err := a.recording.check(); err != nil {
+		return err
+	}
+	if a.recording.given() && a.attach != "" {
+		return errors.New("--from and --attach exclude each other")
+	}
 	if a.duration < 0 {
 		return errors.New("--for must not be negative")
 	}
@@ -70,6 +77,10 @@ func (a *attachFlags) check() error {
 // open finds the process to look into, or starts loops in this one, and says on
 // standard error which it is. closing must be called in either case but an error.
 func (a *attachFlags) open(ctx context.Context, streams genericiooptions.IOStreams, cluster *genericclioptions.ConfigFlags) (host attach.Host, closing func(), err error) {
+	if a.recording.given() {
+		host, err := a.recording.host(streams.ErrOut)
+		return host, func() {}, err
+	}
 	if contexts, err := contextsOf(cluster); err != nil {
 		return nil, nil, err
 	} else if len(contexts) > 1 {

@@ -37,6 +37,7 @@ type controllerList struct {
 
 func newGetControllersCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	var output string
+	var from fromFlags
 	cmd := &cobra.Command{
 		Use:     "controllers [NAME...]",
 		Aliases: []string{"controller"},
@@ -44,12 +45,21 @@ func newGetControllersCommand(streams genericiooptions.IOStreams) *cobra.Command
 		Long: `List the control loops of kube-controller-manager that are built into this
 program, whether they run by default, and what they read. It needs no cluster.
 
+With --from it lists those of a recording instead: whether each ran, and what it
+had done by the end or by the time that --at names.
+
 Names are upstream's, long or short: "deployment" is "deployment-controller".`,
 		Example: `  kctl-ctrl get controllers
   kctl-ctrl get controllers garbagecollector -o yaml`,
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := checkFormat(output, "wide", "json", "yaml", "name"); err != nil {
 				return err
+			}
+			if err := from.check(); err != nil {
+				return err
+			}
+			if from.given() {
+				return from.controllers(streams, output, args)
 			}
 			infos, err := controllers.List()
 			if err != nil {
@@ -83,6 +93,7 @@ Names are upstream's, long or short: "deployment" is "deployment-controller".`,
 		},
 	}
 	cmd.Flags().StringVarP(&output, "output", "o", "", "output format: wide, json, yaml or name")
+	from.addTo(cmd)
 	return cmd
 }
 

@@ -42,12 +42,16 @@ quiet type hears from the server about every minute, by a bookmark. 'cache TYPE'
 asks the server.
 
 It looks into the kctl-ctrl that runs on this cluster, or else starts the loops
-dry for as long as --for says.`,
+dry for as long as --for says.
+
+With --from it answers from a recording instead, at its end or at the time that
+--at names.`,
 		Example: `  kctl-ctrl get informers
   kctl-ctrl get informers pods deployments.apps -o wide`,
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args) },
 	}
 	o.attach.addTo(cmd)
+	o.attach.recording.addTo(cmd)
 	o.printer.addFlags(cmd)
 	o.cluster.AddFlags(cmd.Flags())
 	return cmd
@@ -72,6 +76,9 @@ func (o *informersOptions) run(ctx context.Context, types []string) error {
 		return causeOf(ctx, err)
 	}
 	defer closing()
+	if o.attach.recording.given() {
+		o.now = o.attach.recording.now // ages are those of then
+	}
 	stores, err := host.Informers(ctx)
 	if err != nil {
 		return causeOf(ctx, err)

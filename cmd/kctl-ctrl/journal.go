@@ -61,7 +61,7 @@ func (j *journalFlags) printer(streams genericiooptions.IOStreams, s *session) *
 }
 
 func (p *printer) stream(subscription *hub.Subscription) error {
-	write := p.textWriter()
+	write := p.flags.textWriter(p.streams.Out, p.color)
 	if p.flags.output == "json" {
 		info := programVersion()
 		encoder := state.NewEncoder(p.streams.Out, state.Header{Version: info.Version, Started: time.Now()})
@@ -86,13 +86,13 @@ func (p *printer) stream(subscription *hub.Subscription) error {
 	}
 }
 
-func (p *printer) textWriter() func(state.Entry) error {
-	options := render.JournalOptions{Color: p.color, Diffs: p.flags.diffs, Location: time.Local}
-	if p.flags.verbose {
+func (j *journalFlags) textWriter(out io.Writer, color bool) func(state.Entry) error {
+	options := render.JournalOptions{Color: color, Diffs: j.diffs, Location: time.Local}
+	if j.verbose {
 		options.Verbosity = render.Everything
 	}
 	journal := render.NewJournal(options)
-	return func(entry state.Entry) error { return journal.Write(p.streams.Out, entry) }
+	return func(entry state.Entry) error { return journal.Write(out, entry) }
 }
 
 // wait returns when everything is printed.
@@ -104,13 +104,18 @@ func (p *printer) summary(s *session) error {
 	if p.err != nil {
 		return fmt.Errorf("print the journal: %w", p.err)
 	}
-	out, color := p.streams.Out, p.color
-	if p.flags.output == "json" {
-		out = p.streams.ErrOut
-		color, _ = useColor(p.flags.color, out)
+	return p.flags.summarise(p.streams, s.hub.Snapshot())
+}
+
+// summarise prints a summary below the journal.
+func (j *journalFlags) summarise(streams genericiooptions.IOStreams, s *state.Snapshot) error {
+	out := streams.Out
+	if j.output == "json" {
+		out = streams.ErrOut
 	}
 	if _, err := io.WriteString(out, "\n"); err != nil {
 		return fmt.Errorf("print the summary: %w", err)
 	}
-	return render.Summarise(s.hub.Snapshot()).Write(out, render.SummaryOptions{Color: color, Width: widthOf(out)})
+	color, _ := useColor(j.color, out)
+	return render.Summarise(s).Write(out, render.SummaryOptions{Color: color, Width: widthOf(out)})
 }

@@ -17,6 +17,9 @@ import (
 // maxLogSize is where a log file is begun anew, in bytes.
 const maxLogSize = 16 << 20
 
+// logName is the log's, in the state directory.
+const logName = "kctl-ctrl.log"
+
 // stateDir is where the program keeps what is neither configuration nor cache:
 // XDG's state directory, or the place macOS has for it.
 func stateDir() (string, error) {
@@ -45,7 +48,7 @@ func openLog(path string) (io.WriteCloser, error) {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return discard{}, fmt.Errorf("make the directory for logs: %w", err)
 		}
-		path = filepath.Join(dir, "kctl-ctrl.log")
+		path = filepath.Join(dir, logName)
 	}
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {

@@ -66,7 +66,10 @@ its own certificate, so that needs --insecure-metrics. A URL gets neither.
 
 --check is for probes: "depth=100,oldest=5m" exits with 1 and names the queues
 that are over a bound. oldest is the age of the longest running sync and, of
-loops in this program, of the key that stands ready longest.`,
+loops in this program, of the key that stands ready longest.
+
+With --from it answers from a recording instead, at its end or at the time that
+--at names.`,
 		Example: `  # What do the loops of the running kctl-ctrl have to do?
   kctl-ctrl get queues --keys
 
@@ -86,6 +89,7 @@ loops in this program, of the key that stands ready longest.`,
 	flags.StringVar(&o.check, "check", "", "exit with 1 if a queue is over a bound: NAME=BOUND,… with "+strings.Join(metrics.Checkable(), ", "))
 	flags.BoolVar(&o.keys, "keys", false, "name the keys that are ready, waiting or being processed (loops of this program only)")
 	o.attach.addTo(cmd)
+	o.attach.recording.addTo(cmd)
 	o.printer.addFlags(cmd)
 	o.cluster.AddFlags(flags)
 	_ = cmd.RegisterFlagCompletionFunc("metrics-from", cobra.FixedCompletions(append([]string{"pod/"}, metrics.Components()...), cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace))
@@ -101,6 +105,8 @@ func (o *queuesOptions) validate() error {
 		return errors.New("--interval must not be negative")
 	case o.keys && o.source.given():
 		return errors.New("--keys: metrics have no keys; they are known of the loops of this program only")
+	case o.attach.recording.given() && o.source.given():
+		return errors.New("--from and --metrics-from or --metrics-url exclude each other")
 	case o.attach.attach != "" && o.source.given():
 		return errors.New("--attach and --metrics-from or --metrics-url exclude each other")
 	}
@@ -120,6 +126,9 @@ func (o *queuesOptions) run(ctx context.Context) error {
 	ctx, cancel := withSignals(ctx, o.ErrOut, "stopped")
 	defer cancel()
 	queues, process, err := o.read(ctx)
+	if o.attach.recording.given() {
+		o.now = o.attach.recording.now // ages are those of then
+	}
 	if err != nil {
 		return causeOf(ctx, err)
 	}

@@ -32,6 +32,7 @@ type runOptions struct {
 	manifests   manifestFlags
 	sandbox     sandboxFlags
 	journal     journalFlags
+	recording   recordFlags
 	logs        logFlags
 	// flags are the command's, to see which were set.
 	flags *pflag.FlagSet
@@ -44,6 +45,8 @@ type runOptions struct {
 	timeout       time.Duration
 	duration      time.Duration
 	healthAddress string
+	// quiet says how far the recording is, and prints no journal.
+	quiet bool
 }
 
 func newRunCommand(streams genericiooptions.IOStreams) *cobra.Command {
@@ -66,10 +69,21 @@ plane that is started for this command and removed with it.`,
   kctl-ctrl run --controllers=deployment,replicaset --for 10s
 
   # The whole journal, for a program
-  kctl-ctrl run --sandbox -f examples/shop/ --until-settled -o json`,
+  kctl-ctrl run --sandbox -f examples/shop/ --until-settled -o json
+
+  # The same as a file, to look at again with replay or to send with a bug report
+  kctl-ctrl run --sandbox -f examples/shop/ --until-settled --record shop.jsonl.zst`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
+	o.addTo(cmd)
+	o.journal.addTo(cmd.Flags())
+	o.recording.addTo(cmd.Flags())
+	return cmd
+}
+
+// addTo registers the flags that say what runs, where, and until when.
+func (o *runOptions) addTo(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	o.flags = flags
 	flags.BoolVar(&o.sandboxed, "sandbox", false, "run on an embedded control plane instead of the current context")
@@ -82,11 +96,9 @@ plane that is started for this command and removed with it.`,
 	flags.StringVar(&o.healthAddress, "health-address", "", "serve /healthz, /healthz/LOOP and /metrics on this loopback address while the loops run")
 	o.manifests.addTo(flags, "apply these manifests to the sandbox first")
 	o.sandbox.addTo(flags)
-	o.journal.addTo(flags)
 	o.logs.addTo(flags)
 	addControllerFlags(cmd, &o.controllers)
 	o.kubeconfig.AddFlags(flags)
-	return cmd
 }
 
 // mode is what the flags ask for. Contradictions are errors that name the flags.
@@ -112,7 +124,7 @@ func (o *runOptions) check() (state.Mode, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := o.journal.check(); err != nil {
+	if err := errors.Join(o.journal.check(), o.recording.check()); err != nil {
 		return "", err
 	}
 	switch {
@@ -161,12 +173,24 @@ func (o *runOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	printer := o.journal.printer(o.IOStreams, s)
+	recorder, err := o.recording.start(s)
+	if err != nil {
+		s.shutDown(o.ErrOut)
+		return err
+	}
+	var printer follower
+	if o.quiet {
+		following, endWith := context.WithCancelCause(ctx)
+		ctx, printer = following, recorder.follow(o.IOStreams, endWith)
+	} else {
+		printer = o.journal.printer(o.IOStreams, s)
+	}
 	stopped := false
 	stop := func() {
 		if !stopped {
 			stopped = true
 			s.shutDown(o.ErrOut)
+			recorder.wait()
 			printer.wait()
 		}
 	}
@@ -176,9 +200,15 @@ func (o *runOptions) run(ctx context.Context) error {
 	stop()
 	var unsettled *unsettledError
 	if err == nil || errors.As(err, &unsettled) || errors.Is(err, errInterrupted) {
-		err = errors.Join(err, printer.summary(s))
+		err = errors.Join(err, printer.summary(s), recorder.report(o.ErrOut))
 	}
 	return err
+}
+
+// follower shows a session while it lasts, and what it comes to at the end.
+type follower interface {
+	wait()
+	summary(*session) error
 }
 
 // work starts everything, applies what is to be applied, and waits for the end.

@@ -187,6 +187,31 @@ func recognise(caPEM []byte, candidates []string) bool {
 	return false
 }
 
+// RunDir is a run directory of this user.
+type RunDir struct {
+	Path string
+	// Running: a process holds it. Otherwise it is a leftover, which goes when the
+	// next sandbox starts.
+	Running bool
+}
+
+// RunDirs lists the places below which run directories may lie, best first, and
+// those that are there. It changes nothing.
+func RunDirs() (places []string, found []RunDir) {
+	places = bases(os.Getenv)
+	for _, base := range places {
+		if checkParent(filepath.Dir(base)) != nil || checkBase(base) != nil {
+			continue
+		}
+		for _, path := range runDirs(base) {
+			if wire.IsRunDir(path) {
+				found = append(found, RunDir{Path: path, Running: held(path)})
+			}
+		}
+	}
+	return places, found
+}
+
 // held reports whether a process holds the lock of a run directory.
 func held(path string) bool {
 	lock, err := openNoFollow(filepath.Join(path, wire.LockFile), os.O_RDWR)

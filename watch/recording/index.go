@@ -36,6 +36,8 @@ type index struct {
 	base *state.Snapshot
 	// stride: every so many chunks one has its snapshot.
 	stride int
+	// limit is maxCheckpoints.
+	limit int
 	// errors are the places after the entries that tell of an error.
 	errors []int
 	start  time.Time
@@ -197,7 +199,7 @@ func (x *index) add(p piece) {
 	x.size += c.size
 	x.tail = state.Fold(x.tail, entries...)
 	x.chunks = append(x.chunks, c)
-	if len(x.chunks) > maxCheckpoints*x.stride {
+	if len(x.chunks) > x.limit*x.stride {
 		x.stride *= 2
 		for i := range x.chunks {
 			if i%x.stride != 0 {

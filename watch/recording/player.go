@@ -107,7 +107,7 @@ func newPlayer(r *Reader, o PlayerOptions) *Player {
 	p := &Player{
 		header: r.Header(), interval: o.Interval, now: o.Now, cancel: cancel,
 		wake: make(chan struct{}, 1), loaded: make(chan struct{}), news: make(chan struct{}),
-		index: index{base: base, tail: base, stride: 1}, loading: true,
+		index: index{base: base, tail: base, stride: 1, limit: maxCheckpoints}, loading: true,
 		snapshot: base, speed: 1, streams: map[*Stream]struct{}{},
 	}
 	if p.interval <= 0 {

@@ -51,6 +51,7 @@ type Reader struct {
 	entries int
 	unknown uint64
 	problem string
+	cut     bool
 	// held is a line that may turn out to be the last, and cut.
 	held []byte
 	has  bool
@@ -100,6 +101,10 @@ func (r *Reader) Header() state.Header { return r.decoder.Header() }
 // has given io.EOF; empty where it does not.
 func (r *Reader) Problem() string { return r.problem }
 
+// Cut reports whether the Problem is a file that ends too early, as one does whose
+// writer was killed, and no other: all that was written is there.
+func (r *Reader) Cut() bool { return r.cut }
+
 // Unknown counts the lines that became Unknown events so far.
 func (r *Reader) Unknown() uint64 { return r.unknown }
 
@@ -144,6 +149,7 @@ func (r *Reader) line() ([]byte, error) {
 	case !errors.Is(err, io.EOF):
 		return nil, err
 	case r.problem == "" && r.source.last != '\n' && unreadable(line):
+		r.cut = true
 		r.problem = "it was cut off: its last line is incomplete"
 		return nil, io.EOF
 	}
@@ -178,6 +184,7 @@ func (r *Reader) advance() error {
 		r.problem = fmt.Sprintf("it has more than %d bytes of text, which is the bound: the rest was not read", r.bounds.Bytes)
 		return io.EOF
 	case errors.As(err, &damage) && errors.Is(err, io.ErrUnexpectedEOF):
+		r.cut = true
 		r.problem = "it was cut off: the file ends in the middle"
 		return io.EOF
 	case errors.As(err, &damage):

@@ -1,0 +1,234 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/kctl-ctrl/kctl-ctrl/render"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/attach"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/recording"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+)
+
+// fromFlags name a recording, and a time in it, that a verb answers from.
+type fromFlags struct {
+	file string
+	at   string
+	// shown is the time that was answered for.
+	shown time.Time
+}
+
+func (f *fromFlags) addTo(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.file, "from", "", "answer from this recording instead of a cluster")
+	cmd.Flags().StringVar(&f.at, "at", "", "with --from: as it was then, a time (RFC 3339) or a duration from its beginning (1m30s); its end where nothing is said")
+	_ = cmd.MarkFlagFilename("from", "jsonl", "zst")
+}
+
+func (f *fromFlags) given() bool { return f.file != "" }
+
+func (f *fromFlags) check() error {
+	if f.at == "" {
+		return nil
+	}
+	if f.file == "" {
+		return errors.New("--at is a time in a recording: add --from")
+	}
+	_, err := f.until(time.Time{})
+	return err
+}
+
+// until is the time asked for in a recording that begins at start.
+func (f *fromFlags) until(start time.Time) (time.Time, error) {
+	if d, err := time.ParseDuration(f.at); err == nil && d >= 0 {
+		return start.Add(d), nil
+	}
+	t, err := time.Parse(time.RFC3339Nano, f.at)
+	if err != nil {
+		return t, fmt.Errorf("--at %q: want a time such as 2026-01-02T15:04:05Z, or a duration such as 1m30s", f.at)
+	}
+	return t, nil
+}
+
+// now is the time that was answered for: ages count from it.
+func (f *fromFlags) now() time.Time { return f.shown }
+
+// snapshot folds the recording up to the time asked for.
+func (f *fromFlags) snapshot(stderr io.Writer) (*state.Snapshot, error) {
+	reader, err := recording.Open(f.file, recording.Bounds{})
+	if err != nil {
+		return nil, err
+	}
+	defer reader.Close()
+	snapshot := state.NewSnapshot(state.Limits{})
+	var until time.Time
+	var batch []state.Entry
+	for {
+		entry, err := reader.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		if f.at != "" {
+			if until.IsZero() && !entry.At.IsZero() {
+				if until, err = f.until(entry.At); err != nil {
+					return nil, err
+				}
+			}
+			if entry.At.After(until) {
+				break
+			}
+		}
+		if batch = append(batch, entry); len(batch) >= 1024 {
+			snapshot, batch = state.Fold(snapshot, batch...), batch[:0]
+		}
+	}
+	snapshot = state.Fold(snapshot, batch...)
+	f.shown = snapshot.At
+	if until.After(snapshot.At) {
+		f.shown = until
+	}
+	return snapshot, judge(reader, f.file, stderr)
+}
+
+// host answers as a running process would that is at that point.
+func (f *fromFlags) host(stderr io.Writer) (attach.Host, error) {
+	snapshot, err := f.snapshot(stderr)
+	if err != nil {
+		return nil, err
+	}
+	return recordedHost{file: f.file, snapshot: snapshot, now: f.shown}, nil
+}
+
+// recordedHost answers from a recording.
+type recordedHost struct {
+	file     string
+	snapshot *state.Snapshot
+	now      time.Time
+}
+
+func (h recordedHost) Process() state.Process {
+	s := h.snapshot.Session
+	return state.Process{
+		Source: "recording " + h.file, Version: s.Version, Context: s.Context, Namespace: s.Namespace, Mode: s.Mode,
+		Started: h.snapshot.Started,
+	}
+}
+
+func (h recordedHost) Queues(_ context.Context, q attach.QueueQuery) ([]state.QueueStats, error) {
+	return attach.QueuesOf(h.snapshot, h.now, q.Keys), nil
+}
+
+// Informers gives what the journal knows of them. How many handlers there are,
+// and when a store moved without an event, it does not tell.
+func (h recordedHost) Informers(context.Context) ([]state.StoreStats, error) {
+	var stores []state.StoreStats
+	for _, i := range h.snapshot.Informers.All() {
+		stores = append(stores, state.StoreStats{
+			Type: i.Name, Objects: i.Objects, ResourceVersion: i.ResourceVersion, LastMoved: i.LastEvent,
+			Synced: i.Status == state.InformerSynced || i.Status == state.InformerRelisted,
+		})
+	}
+	return attach.InformersOf(h.snapshot, stores), nil
+}
+
+func (h recordedHost) Cache(context.Context, attach.CacheQuery) (state.CacheView, error) {
+	return state.CacheView{}, errors.New("a recording has no objects: only what happened to them")
+}
+
+// recordedControllerList is what `get controllers --from` prints for programs.
+type recordedControllerList struct {
+	APIVersion string              `json:"apiVersion"`
+	Kind       string              `json:"kind"`
+	Process    state.Process       `json:"process"`
+	At         time.Time           `json:"at"`
+	Items      []*state.Controller `json:"items"`
+}
+
+// controllers prints the controllers of the recording.
+func (f *fromFlags) controllers(streams genericiooptions.IOStreams, output string, names []string) error {
+	snapshot, err := f.snapshot(streams.ErrOut)
+	if err != nil {
+		return err
+	}
+	rows, err := chooseControllers(snapshot, names)
+	if err != nil {
+		return err
+	}
+	switch output {
+	case "json", "yaml":
+		process := recordedHost{file: f.file, snapshot: snapshot, now: f.shown}.Process()
+		return printDocument(streams.Out, output, recordedControllerList{
+			APIVersion: apiVersion, Kind: "RecordedControllerList", Process: process, At: f.shown, Items: rows,
+		})
+	case "name":
+		for _, c := range rows {
+			fmt.Fprintln(streams.Out, "controller/"+render.Sanitise(c.Name))
+		}
+		return nil
+	default:
+		return recordedControllerTable(rows, output == "wide").Write(streams.Out, render.TableOptions{})
+	}
+}
+
+// chooseControllers gives the loops of a recording, or those that are named: any
+// writer that the journal knows.
+func chooseControllers(s *state.Snapshot, names []string) ([]*state.Controller, error) {
+	rows := []*state.Controller{}
+	used := map[string]bool{}
+	for _, c := range s.Controllers.All() {
+		switch {
+		case len(names) == 0 && c.Status != "":
+			rows = append(rows, c)
+		case slices.Contains(names, c.Name):
+			used[c.Name] = true
+			rows = append(rows, c)
+		case slices.Contains(names, render.ShortName(c.Name)):
+			used[render.ShortName(c.Name)] = true
+			rows = append(rows, c)
+		}
+	}
+	for _, name := range names {
+		if !used[name] {
+			return nil, fmt.Errorf("no controller %q in this recording: without a name, all are listed", name)
+		}
+	}
+	return rows, nil
+}
+
+func recordedControllerTable(rows []*state.Controller, wide bool) render.Table {
+	table := render.Table{Columns: []render.Column{
+		{Title: "NAME"}, {Title: "STATUS"}, {Title: "READY", Right: true}, {Title: "WAITING", Right: true}, {Title: "SYNCS", Right: true},
+		{Title: "ERRORS", Right: true}, {Title: "RETRIES", Right: true}, {Title: "WRITES", Right: true},
+	}}
+	if wide {
+		table.Columns = append(table.Columns, render.Column{Title: "QUEUES"}, render.Column{Title: "P99", Right: true}, render.Column{Title: "LAST ERROR"})
+	}
+	table.Columns = append(table.Columns, render.Column{Title: "WHY"})
+	count := func(n uint64) string { return strconv.FormatUint(n, 10) }
+	for _, c := range rows {
+		row := []string{
+			c.Name, string(c.Status), strconv.Itoa(c.Now.Ready), strconv.Itoa(c.Now.Waiting), count(c.Syncs),
+			count(c.Errors), count(c.Retries), count(c.Writes.Total()),
+		}
+		if wide {
+			p99 := "-"
+			if c.Syncs > 0 {
+				p99 = state.Short(c.P99())
+			}
+			row = append(row, strings.Join(c.Queues, ","), p99, c.LastError)
+		}
+		table.Rows = append(table.Rows, append(row, c.Reason))
+	}
+	return table
+}

@@ -1,0 +1,178 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/kctl-ctrl/kctl-ctrl/watch/recording"
+)
+
+// recordFlags say where a session is recorded to.
+type recordFlags struct {
+	file    string
+	force   bool
+	maxSize string
+	bytes   int64
+}
+
+func (r *recordFlags) addTo(flags *pflag.FlagSet) {
+	flags.StringVar(&r.file, "record", "", "record the journal to this file too: plain if its name ends in .jsonl, else compressed with zstd")
+	r.addBounds(flags)
+}
+
+func (r *recordFlags) addBounds(flags *pflag.FlagSet) {
+	flags.BoolVar(&r.force, "force", false, "replace a file of that name")
+	flags.StringVar(&r.maxSize, "max-size", "1Gi", "end the recording, and count what follows, when the file is this large")
+}
+
+func (r *recordFlags) check() error {
+	if r.maxSize == "" {
+		return nil
+	}
+	size, err := resource.ParseQuantity(r.maxSize)
+	if err != nil || size.Sign() <= 0 {
+		return fmt.Errorf("--max-size %q is not a size such as 500Mi", r.maxSize)
+	}
+	r.bytes = size.Value()
+	return nil
+}
+
+// recorder is the recording of a session, or none.
+type recorder struct {
+	writer *recording.Writer
+}
+
+// start begins to record where a file is named.
+func (r *recordFlags) start(s *session) (*recorder, error) {
+	if r.file == "" {
+		return &recorder{}, nil
+	}
+	writer, err := recording.Start(s.hub, r.file, recording.WriterOptions{Version: programVersion().Version, Replace: r.force, MaxBytes: r.bytes})
+	if errors.Is(err, recording.ErrExists) {
+		err = fmt.Errorf("%w: --force replaces it", err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &recorder{writer: writer}, nil
+}
+
+// wait ends the recording. The session's hub is closed then, or about to be.
+func (r *recorder) wait() {
+	if r.writer != nil {
+		_ = r.writer.Close() // report says it
+	}
+}
+
+// report says on out what became of the recording.
+func (r *recorder) report(out io.Writer) error {
+	if r.writer == nil {
+		return nil
+	}
+	stats := r.writer.Stats()
+	if stats.Dropped > 0 {
+		reason := "the disk did not keep up"
+		if stats.Full {
+			reason = "it reached --max-size"
+		}
+		fmt.Fprintf(out, "warning: %d entries are not in the recording: %s\n", stats.Dropped, reason)
+	}
+	if stats.Err != nil {
+		return stats.Err
+	}
+	fmt.Fprintf(out, "recorded %d entries in %s: 'replay %s' plays them\n", stats.Entries, bytesText(stats.Bytes), stats.Path)
+	return nil
+}
+
+// bytesText is a size for people: "84 KiB".
+func bytesText(n int64) string {
+	switch {
+	case n >= 10<<20:
+		return fmt.Sprintf("%d MiB", n>>20)
+	case n >= 10<<10:
+		return fmt.Sprintf("%d KiB", n>>10)
+	}
+	return fmt.Sprintf("%d bytes", n)
+}
+
+// recordFollower says how far a recording is, in one line.
+type recordFollower struct{ done chan struct{} }
+
+// follow shows the progress until the recording ends. One that ends before its
+// session, because the disk failed, ends that too.
+func (r *recorder) follow(streams genericiooptions.IOStreams, end context.CancelCauseFunc) follower {
+	f := recordFollower{done: make(chan struct{})}
+	go func() {
+		defer close(f.done)
+		line := newProgress(streams.ErrOut)
+		defer line.done()
+		ticker := time.NewTicker(time.Second)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-r.writer.Done():
+				if err := r.writer.Stats().Err; err != nil {
+					end(err)
+				}
+				return
+			case <-ticker.C:
+				stats := r.writer.Stats()
+				text := fmt.Sprintf("recording to %s: %d entries, %s", stats.Path, stats.Entries, bytesText(stats.Bytes))
+				if stats.Dropped > 0 {
+					text += fmt.Sprintf(", %d dropped", stats.Dropped)
+				}
+				line.line(text)
+			}
+		}
+	}()
+	return f
+}
+
+func (f recordFollower) wait() { <-f.done }
+
+func (recordFollower) summary(*session) error { return nil }
+
+func newRecordCommand(streams genericiooptions.IOStreams) *cobra.Command {
+	o := &runOptions{IOStreams: streams, kubeconfig: genericclioptions.NewConfigFlags(true), quiet: true}
+	cmd := &cobra.Command{
+		Use:   "record -o FILE",
+		Short: "Run the loops and record what they do to a file",
+		Long: `Run the control loops as 'run' does and write their journal to a file instead of
+the screen, until Ctrl-C or as long as --for or --until-settled say. 'run
+--record' does both.
+
+The file is JSON lines, one fact each, compressed with zstd unless its name ends
+in .jsonl. It holds the names, times, causes and changed fields of everything
+that was seen, and no value of a Secret. Only you can read it. It is readable at
+any time, also after the program was killed: up to about a second before.
+
+'replay FILE' prints it as 'run' would have, and 'get queues --from FILE' and the
+like answer from it.`,
+		Example: `  # Ten seconds of these loops on the current context, dry
+  kctl-ctrl record -o staging.jsonl.zst --controllers=deployment,replicaset --for 10s
+
+  # What these manifests lead to
+  kctl-ctrl record -o shop.jsonl.zst --sandbox -f examples/shop/ --until-settled`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if o.recording.file == "" {
+				return errors.New("name the file to record to with -o")
+			}
+			return o.run(cmd.Context())
+		},
+	}
+	o.addTo(cmd)
+	cmd.Flags().StringVarP(&o.recording.file, "output", "o", "", "the file to record to: plain if its name ends in .jsonl, else compressed with zstd")
+	o.recording.addBounds(cmd.Flags())
+	_ = cmd.MarkFlagFilename("output")
+	return cmd
+}

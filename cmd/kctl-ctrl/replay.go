@@ -1,0 +1,166 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/kctl-ctrl/kctl-ctrl/watch/recording"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+)
+
+type replayOptions struct {
+	genericiooptions.IOStreams
+	journal journalFlags
+	speed   float64
+	summary bool
+}
+
+func newReplayCommand(streams genericiooptions.IOStreams) *cobra.Command {
+	o := &replayOptions{IOStreams: streams}
+	cmd := &cobra.Command{
+		Use:   "replay FILE",
+		Short: "Print a recording as run printed its session",
+		Long: `Print the journal of a recording, and its summary, as 'run' does of a session.
+It needs no cluster. FILE is what 'record' or 'run --record' wrote, or - for
+standard input; 'run -o json' prints the same format.
+
+It is printed as fast as possible, or with --speed as it happened: --speed=1 takes
+as long as it took, --speed=10 a tenth of that.
+
+A recording whose program was killed is played as far as it goes, with a warning.
+One that is damaged is too, and the exit code is 2.`,
+		Example: `  kctl-ctrl replay shop.jsonl.zst --show-diffs
+
+  # What went wrong?
+  kctl-ctrl replay shop.jsonl.zst -o json | jq 'select(.event.failed)'`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args[0]) },
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return []string{"jsonl", "zst"}, cobra.ShellCompDirectiveFilterFileExt
+		},
+	}
+	flags := cmd.Flags()
+	o.journal.addTo(flags)
+	flags.Float64Var(&o.speed, "speed", 0, "times as fast as it happened, 0.1 to 100; 0 is as fast as possible")
+	flags.BoolVar(&o.summary, "summary", false, "print the summary only")
+	return cmd
+}
+
+func (o *replayOptions) run(ctx context.Context, path string) error {
+	if err := o.journal.check(); err != nil {
+		return err
+	}
+	switch {
+	case o.speed != 0 && !(o.speed >= recording.MinSpeed && o.speed <= recording.MaxSpeed):
+		return fmt.Errorf("--speed %g: want %g to %g, or 0", o.speed, recording.MinSpeed, recording.MaxSpeed)
+	case o.summary && o.journal.output == "json":
+		return errors.New("--summary is for people: it has no -o json")
+	}
+	ctx, cancel := withSignals(ctx, o.ErrOut, "stopped")
+	defer cancel()
+	reader, err := openRecording(path, o.In)
+	if err != nil {
+		return err
+	}
+	defer reader.Close()
+	snapshot, err := o.print(ctx, reader)
+	if err != nil {
+		return causeOf(ctx, err)
+	}
+	if err := o.journal.summarise(o.IOStreams, snapshot); err != nil {
+		return err
+	}
+	return judge(reader, path, o.ErrOut)
+}
+
+// print prints the entries, and gives the state that they lead to.
+func (o *replayOptions) print(ctx context.Context, reader *recording.Reader) (*state.Snapshot, error) {
+	color, _ := useColor(o.journal.color, o.Out)
+	write := o.journal.textWriter(o.Out, color)
+	switch {
+	case o.summary:
+		write = func(state.Entry) error { return nil }
+	case o.journal.output == "json":
+		encoder := state.NewEncoder(o.Out, reader.Header())
+		if err := encoder.Begin(); err != nil {
+			return nil, err
+		}
+		write = encoder.Encode
+	}
+	snapshot := state.NewSnapshot(state.Limits{})
+	var batch []state.Entry
+	var begun, first time.Time
+	for {
+		entry, err := reader.Next()
+		if errors.Is(err, io.EOF) {
+			return state.Fold(snapshot, batch...), nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if o.speed > 0 && !entry.At.IsZero() {
+			if first.IsZero() {
+				begun, first = time.Now(), entry.At
+			}
+			due := begun.Add(time.Duration(float64(entry.At.Sub(first)) / o.speed))
+			if err := sleep(ctx, time.Until(due)); err != nil {
+				return nil, err
+			}
+		}
+		if err := write(entry); err != nil {
+			return nil, fmt.Errorf("print the journal: %w", err)
+		}
+		if batch = append(batch, entry); len(batch) >= 1024 {
+			snapshot, batch = state.Fold(snapshot, batch...), batch[:0]
+		}
+	}
+}
+
+// sleep waits, or ends with ctx.
+func sleep(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return nil
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// openRecording opens a file, or takes standard input for "-".
+func openRecording(path string, in io.Reader) (*recording.Reader, error) {
+	if path == "-" {
+		return recording.NewReader(in, recording.Bounds{})
+	}
+	return recording.Open(path, recording.Bounds{})
+}
+
+// judge warns of what could not be read. That a program was killed while it
+// recorded is no error; that something is missing in the middle is one.
+func judge(reader *recording.Reader, path string, stderr io.Writer) error {
+	if n := reader.Unknown(); n > 0 {
+		fmt.Fprintf(stderr, "warning: %s: %d line(s) could not be read\n", path, n)
+	}
+	switch problem := reader.Problem(); {
+	case problem == "":
+		return nil
+	case reader.Cut():
+		fmt.Fprintf(stderr, "warning: %s: %s\n", path, problem)
+		return nil
+	default:
+		return fmt.Errorf("read recording %s: %s", path, problem)
+	}
+}
