@@ -98,7 +98,7 @@ func (f *fromFlags) snapshot(stderr io.Writer) (*state.Snapshot, error) {
 	if until.After(snapshot.At) {
 		f.shown = until
 	}
-	return snapshot, judge(reader, f.file, stderr)
+	return snapshot, verdict(reader, f.file, stderr)
 }
 
 // host answers as a running process would that is at that point.

@@ -50,6 +50,7 @@ func TestScripts(t *testing.T) {
 		UpdateScripts:       os.Getenv("UPDATE_SCRIPTS") != "",
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("ROOT", root)
+			env.Setenv("SHOP", filepath.Join(root, "watch", "recording", "testdata", "shop.jsonl"))
 			env.Setenv("XDG_STATE_HOME", filepath.Join(env.WorkDir, "state"))
 			env.Setenv("HOME", env.WorkDir)
 			env.Setenv("KCTL_CTRL_ATTACH_DIR", filepath.Join(env.WorkDir, "a"))

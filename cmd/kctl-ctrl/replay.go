@@ -76,7 +76,7 @@ func (o *replayOptions) run(ctx context.Context, path string) error {
 	if err := o.journal.summarise(o.IOStreams, snapshot); err != nil {
 		return err
 	}
-	return judge(reader, path, o.ErrOut)
+	return verdict(reader, path, o.ErrOut)
 }
 
 // print prints the entries, and gives the state that they lead to.
@@ -148,9 +148,9 @@ func openRecording(path string, in io.Reader) (*recording.Reader, error) {
 	return recording.Open(path, recording.Bounds{})
 }
 
-// judge warns of what could not be read. That a program was killed while it
+// verdict warns of what could not be read. That a program was killed while it
 // recorded is no error; that something is missing in the middle is one.
-func judge(reader *recording.Reader, path string, stderr io.Writer) error {
+func verdict(reader *recording.Reader, path string, stderr io.Writer) error {
 	if n := reader.Unknown(); n > 0 {
 		fmt.Fprintf(stderr, "warning: %s: %d line(s) could not be read\n", path, n)
 	}

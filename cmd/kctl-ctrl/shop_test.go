@@ -18,6 +18,7 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/plan"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/leases"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/recording"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -129,15 +130,10 @@ func recordShop(t *testing.T, file string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.stop(context.Background()) })
-	out, err := os.Create(file)
+	writer, err := recording.Start(s.hub, file, recording.WriterOptions{Version: programVersion().Version, Replace: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	stream := s.hub.Subscribe(0)
-	written := make(chan error, 1)
-	go func() {
-		written <- writeAll(out, func() ([]state.Entry, error) { return stream.Next(context.Background()) })
-	}()
 
 	s.hub.Record((&runOptions{sandboxed: true, kubeconfig: genericclioptions.NewConfigFlags(true)}).started(state.ModeActive, "sandbox", "v1.37.1"))
 	sb := sandboxFlags{nodes: 2, nodeCPU: "8", nodeMem: "32Gi", nodePods: "110", pods: "ready"}
@@ -170,29 +166,8 @@ func recordShop(t *testing.T, file string) {
 	if err := s.stop(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	if err := <-written; err != nil {
+	if err := writer.Close(); err != nil {
 		t.Fatal(err)
-	}
-}
-
-func writeAll(out *os.File, next func() ([]state.Entry, error)) error {
-	var encoder *state.Encoder
-	for {
-		entries, err := next()
-		if errors.Is(err, io.EOF) {
-			return out.Close()
-		}
-		if err != nil {
-			return err
-		}
-		for _, e := range entries {
-			if encoder == nil {
-				encoder = state.NewEncoder(out, state.Header{Version: programVersion().Version, Started: e.At})
-			}
-			if err := encoder.Encode(e); err != nil {
-				return err
-			}
-		}
 	}
 }
 

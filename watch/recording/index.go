@@ -17,10 +17,10 @@ import (
 
 const (
 	// chunkEntries is how many entries are decoded to get at one of them.
-	chunkEntries = 1024
+	chunkEntries = 512
 	// maxCheckpoints bounds the snapshots that an index keeps. A longer recording
 	// keeps one per several chunks.
-	maxCheckpoints = 1024
+	maxCheckpoints = 2048
 )
 
 // index is a recording in memory: its lines in compressed chunks, and the state

@@ -99,10 +99,10 @@ func TestNotARecording(t *testing.T) {
 // what the Reader's entries fold to.
 func FuzzReader(f *testing.F) {
 	session := mustRead(f, shop)
-	session = session[:bytes.LastIndexByte(session[:20_000], '\n')+1]
+	session = session[:bytes.LastIndexByte(session[:4_000], '\n')+1]
 	f.Add(session)
 	f.Add(pressed(f, session))
-	f.Add(pressed(f, session)[:2000])
+	f.Add(pressed(f, session)[:600])
 	f.Add([]byte(headLine + `{"seq":9,"type":"Checkpoint","event":{"head":{"seq":9,"entries":4,"session":{"version":"","kubernetes":"","mode":""}}}}` + "\n" +
 		`{"seq":9,"type":"Checkpoint","event":{"key":{"controller":"c","queue":"q","key":"k","isReady":true,"isProcessing":true,"attempts":[null]}}}` + "\n{\n"))
 	bounds := Bounds{Bytes: 1 << 20, Entries: 5000}

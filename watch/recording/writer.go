@@ -219,22 +219,24 @@ func (w *Writer) entry(e state.Entry) error {
 	if d, ok := e.Event.(state.Dropped); ok && d.Where == "subscriber" {
 		w.tell(func(s *Stats) { s.Dropped += d.Count })
 	}
-	w.last = e
-	if w.stats.Full {
-		w.lost++
-		w.tell(func(s *Stats) { s.Dropped++ })
-		return nil
-	}
-	if err := w.write(e); err != nil {
-		return err
-	}
-	w.tell(func(s *Stats) { s.Entries++ })
 	if !w.stats.Full {
+		w.last = e
+		if err := w.write(e); err != nil {
+			return err
+		}
+		w.tell(func(s *Stats) { s.Entries++ })
 		return nil
 	}
-	return w.write(state.Entry{Seq: e.Seq, At: e.At, Event: state.Note{
-		Source: "recording", Warning: true, Text: fmt.Sprintf("the bound of this recording (%d bytes) is reached: what follows is not in it", w.max),
-	}})
+	var err error
+	if w.lost == 0 { // this is the place to say it, also if the program is killed later
+		err = w.write(state.Entry{Seq: w.last.Seq, At: w.last.At, Event: state.Note{
+			Source: "recording", Warning: true, Text: fmt.Sprintf("the bound of this recording (%d bytes) is reached: what follows is not in it", w.max),
+		}})
+	}
+	w.last = e
+	w.lost++
+	w.tell(func(s *Stats) { s.Dropped++ })
+	return err
 }
 
 // write writes one line. What cannot be encoded, such as a date of the year
