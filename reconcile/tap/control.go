@@ -11,10 +11,32 @@ import (
 
 // Pause makes the workers of a controller wait at their next Get. Syncs under
 // way go on; keys gather in the queues as before.
-func (t *Tap) Pause(controller string) { t.pause(controller, true) }
+func (t *Tap) Pause(controller string) {
+	t.pausing.Lock()
+	defer t.pausing.Unlock()
+	t.pause(controller, true)
+}
 
-// Resume ends a Pause.
-func (t *Tap) Resume(controller string) { t.pause(controller, false) }
+// Resume ends a Pause, and lets go what breakpoints hold of the controller.
+func (t *Tap) Resume(controller string) {
+	t.pausing.Lock()
+	defer t.pausing.Unlock()
+	t.breaks.resume(controller)
+	t.pause(controller, false)
+}
+
+// Paused reports whether a controller is paused, or was stopped by a breakpoint.
+func (t *Tap) Paused(controller string) bool {
+	t.mu.RLock()
+	qs := t.queues[controller]
+	t.mu.RUnlock()
+	for _, q := range qs {
+		if q.isPaused() {
+			return true
+		}
+	}
+	return t.breaks.holds(controller)
+}
 
 func (t *Tap) pause(controller string, on bool) {
 	t.mu.RLock()
@@ -30,7 +52,13 @@ func (t *Tap) pause(controller string, on bool) {
 // worker has taken yet changes nothing. It fails if the controller is
 // not paused, if the queue does not hold the key, or if the key is being
 // processed.
+//
+// A key whose sync is held before a write is stepped over that write. The empty
+// queue and key stand for the writes that are made in no sync.
 func (t *Tap) Step(controller, queue, key string) error {
+	if t.breaks.stepWrite(controller, queue, key) {
+		return nil
+	}
 	return t.control(controller, queue, key, "step", tapped.step)
 }
 
@@ -67,11 +95,23 @@ var (
 
 func (q *queue[K]) queueName() string { return q.name }
 
+func (q *queue[K]) isPaused() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.paused
+}
+
 func (q *queue[K]) pause(on bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	if q.paused == on {
+		return
+	}
 	q.paused = on
 	q.next = nil
+	if !on && q.held != nil {
+		q.held, q.exempt = nil, q.held
+	}
 	q.cond.Broadcast()
 	q.tap.changed.notify()
 }
@@ -164,6 +204,7 @@ func (q *queue[K]) discard(e *entry[K]) {
 		q.orig.done(e.item)
 		e.ready = false
 		q.next = slices.DeleteFunc(q.next, func(item K) bool { return item == e.item })
+		q.unhold(e)
 	}
 	if q.orig.limiter != nil {
 		q.orig.limiter.Forget(e.item)

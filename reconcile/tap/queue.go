@@ -1,6 +1,7 @@
 package tap
 
 import (
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -38,6 +39,11 @@ type queue[K comparable] struct {
 
 	paused bool
 	next   []K // what Get hands out though paused
+	// held is the key that a breakpoint stopped at, the first in the original;
+	// stopped says that the rest of the controller has yet to be paused. exempt is
+	// a key that was held and is let go: it is not held again.
+	held, exempt *entry[K]
+	stopped      bool
 }
 
 // entry is what the queue knows of a key that is in it.
@@ -79,6 +85,7 @@ func newQueue[K comparable](t *Tap, controller string, s Spec, describe func(K) 
 		entries:    map[K]*entry[K]{},
 	}
 	q.cond.L = &q.mu
+	t.breaks.begin(controller)
 	q.adopt()
 	return q
 }
@@ -176,7 +183,14 @@ func (q *queue[K]) Get() (item K, shutdown bool) {
 			q.mu.Unlock()
 			return item, true
 		}
-		q.cond.Wait()
+		if q.stopped {
+			q.stopped = false
+			q.mu.Unlock()
+			q.tap.pauseHolding(q.controller)
+			q.mu.Lock()
+		} else {
+			q.cond.Wait()
+		}
 		item, ok = q.take()
 	}
 	now := q.tap.clock.Now()
@@ -197,6 +211,7 @@ func (q *queue[K]) Get() (item K, shutdown bool) {
 		taken.Cause, taken.Causes = state.Cause{Kind: state.CauseUnknown}, 1
 	}
 	e.run, e.ready, e.cause, e.causes = r, false, state.Cause{}, 0
+	q.unhold(e)
 	q.runs = append(q.runs, r)
 	q.tap.rec.Record(taken)
 	q.tap.changed.notify()
@@ -219,7 +234,48 @@ func (q *queue[K]) take() (item K, ok bool) {
 		return *new(K), false
 	}
 	item, shutdown := q.orig.get()
+	if !shutdown && q.tap.breaks.armed.Load() && q.hold(item) {
+		return *new(K), false
+	}
 	return item, !shutdown
+}
+
+// hold puts an item that was just taken back to the front of the original, and
+// pauses the queue, where a breakpoint asks for it.
+func (q *queue[K]) hold(item K) bool {
+	e, now := q.entry(item), q.tap.clock.Now()
+	if q.down || e == q.exempt {
+		return false
+	}
+	number := q.tap.breaks.holdKey(q.controller, q.name, e.name, now)
+	if number == 0 {
+		return false
+	}
+	q.orig.done(item)
+	q.orig.add(item)
+	for range q.orig.length() - 1 {
+		other, _ := q.orig.get()
+		q.orig.done(other)
+		q.orig.add(other)
+	}
+	if !e.ready { // added to the original behind the decorator's back
+		e.ready, e.since, e.cause, e.causes = true, now, state.Cause{Kind: state.CauseUnknown}, 1
+	}
+	q.paused, q.next, q.held, q.stopped = true, nil, e, true
+	q.tap.rec.Record(state.Note{Source: q.controller, Warning: true, Text: fmt.Sprintf("BREAK %d: it is paused before %s", number, e.name)})
+	q.tap.changed.notify()
+	return true
+}
+
+// unhold forgets that e was held, or is to be let go: it was taken or dropped.
+func (q *queue[K]) unhold(e *entry[K]) {
+	if q.held == e {
+		q.held = nil
+		q.tap.breaks.keyGone(q.controller, q.name, e.name)
+	}
+	if q.exempt == e {
+		q.exempt = nil
+	}
 }
 
 // Done is workqueue.TypedInterface's. It may be called on another goroutine
@@ -281,8 +337,10 @@ func (q *queue[K]) close() {
 	q.down = true
 	q.cond.Broadcast()
 	q.dropDelayed()
+	q.held, q.exempt = nil, nil
 	q.tap.changed.notify()
 	q.mu.Unlock()
+	q.tap.breaks.end(q.controller)
 }
 
 // Forget is workqueue.TypedRateLimitingInterface's.

@@ -31,6 +31,11 @@ type Tap struct {
 	closeOnce sync.Once
 	waiters   sync.WaitGroup
 
+	// pausing is held while all queues of a controller are paused or resumed; it
+	// is taken before a queue's lock.
+	pausing sync.Mutex
+	breaks  breaks
+
 	mu        sync.RWMutex
 	queues    map[string][]tapped      // by controller, in the order of Attach
 	installed map[uintptr]tapped       // by the address of the original
@@ -79,6 +84,7 @@ type tapped interface {
 	queueName() string
 	activity(*Activity)
 	pause(bool)
+	isPaused() bool
 	step(key string) error
 	retryNow(key string) error
 	drop(key string) error
@@ -136,6 +142,8 @@ func (t *Tap) Run(ctx context.Context, controller string, fn func(context.Contex
 	r.labels = []label{{labelController, controller}}
 	r.tap, r.source = t, r
 	defer t.leave(t.enter(&r.frame))
+	// What ends holds no write up any more, whether it has queues or not.
+	defer context.AfterFunc(ctx, func() { t.breaks.end(controller) })()
 	fn(ctx)
 }
 
