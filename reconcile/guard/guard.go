@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -44,6 +45,13 @@ type Options struct {
 	// not block.
 	Recorder state.Recorder
 	OnWrite  func(state.WriteFinished)
+
+	// Before is called for each write that would be sent or answered, before
+	// either is done, on the goroutine that makes it and with the request's
+	// context. It may wait, and has to return when the context is done; Duration
+	// does not count its time. An error keeps the write in this process: its API
+	// status is the answer where it has one, otherwise the error itself.
+	Before func(context.Context, Pending) error
 
 	// Lookup returns what an informer holds of an object, as
 	// unstructured.Unstructured would, in the version the Ref names, and false
@@ -93,6 +101,7 @@ type Guard struct {
 	cause        func() state.Cause
 	recorder     state.Recorder
 	onWrite      func(state.WriteFinished)
+	before       func(context.Context, Pending) error
 	lookup       func(state.Ref) (map[string]any, bool)
 	diff         func(ref state.Ref, old, new map[string]any) []state.FieldChange
 	trustsDryRun func(group string) bool
@@ -136,7 +145,7 @@ func New(o Options) (*Guard, error) {
 	}
 	g := &Guard{
 		mode: o.Mode, grant: o.Grant, basePath: base,
-		cause: o.Cause, recorder: o.Recorder, onWrite: o.OnWrite, lookup: o.Lookup, diff: o.Diff,
+		cause: o.Cause, recorder: o.Recorder, onWrite: o.OnWrite, before: o.Before, lookup: o.Lookup, diff: o.Diff,
 		trustsDryRun: o.TrustsDryRun, now: o.Now, maxBody: o.MaxBody, broken: o.Broken,
 		kinds: kindsOf(scheme.Scheme), repeats: map[repeatKey]int{},
 	}

@@ -37,6 +37,11 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		return t.refuseRead(req, t.guard.refusal(r, verdict.Reason))
 	}
 	w := t.guard.begin(req, r)
+	if verdict.Action != ActionRefuse && t.guard.before != nil {
+		if err := w.wait(); err != nil {
+			return t.fail(w, req, err)
+		}
+	}
 	switch verdict.Action {
 	case ActionSend:
 		return t.send(w, req, req)

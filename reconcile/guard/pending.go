@@ -1,0 +1,53 @@
+package guard
+
+import (
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+)
+
+// Pending is a write that has not been made yet.
+type Pending struct{ write *write }
+
+// Controller is the writer, as in the record.
+func (p Pending) Controller() string { return p.write.event.Controller }
+
+// Cause says why its goroutine writes.
+func (p Pending) Cause() state.Cause { return p.write.event.Cause }
+
+// Verb is the API's, as in the record.
+func (p Pending) Verb() string { return p.write.event.Verb }
+
+// IsEvent reports whether an Event is written. Upstream's broadcaster does that
+// on a goroutine that all Events of a controller share.
+func (p Pending) IsEvent() bool { return isEvent(p.write.event.Object) }
+
+// Object is what is to be written. The name of a create is read from its body;
+// it is empty where the server is to make one.
+func (p Pending) Object() state.Ref {
+	object := p.write.event.Object
+	if object.Name == "" {
+		object.Name = p.write.requestHead().name
+	}
+	return object
+}
+
+// String says it in a line: "update deployments.apps shop/web/status".
+func (p Pending) String() string {
+	object := p.Object()
+	text := p.Verb() + " " + object.Type() + " " + object.Key()
+	if object.Name == "" {
+		if made := p.write.requestHead().generateName; made != "" {
+			text += made + "*"
+		}
+	}
+	if sub := p.write.event.Subresource; sub != "" {
+		text += "/" + sub
+	}
+	return state.OneLine(text)
+}
+
+// wait lets Options.Before have its time. The write begins after it.
+func (w *write) wait() error {
+	err := w.guard.before(w.http.Context(), Pending{w})
+	w.start = w.guard.now()
+	return err
+}
