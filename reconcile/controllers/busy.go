@@ -26,7 +26,8 @@ func (m *Manager) Busy() []string {
 		}
 	}
 	w, gc := m.world.Load(), m.status[names.GarbageCollectorController]
-	if w != nil && w.graph != nil && gc != nil && gc.Status == state.ControllerRunning && !w.graph.IsSynced(klog.Logger{}) {
+	// Once it runs, its graph is there to stay.
+	if w != nil && gc != nil && gc.Status == state.ControllerRunning && w.graph != nil && !w.graph.IsSynced(klog.Logger{}) {
 		out = append(out, fmt.Sprintf("%s is building its graph", gc.Controller))
 	}
 	return out

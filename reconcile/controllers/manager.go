@@ -55,14 +55,16 @@ type Config struct {
 
 // Manager runs controllers against one cluster, once: after Stop it is spent.
 // Statuses and Lookup may be called at any time, the other methods when Start
-// has returned; then from any goroutine.
+// has returned; then from any goroutine. What is off after Start can be started
+// by StartMore.
 type Manager struct {
 	cfg      Config
 	taps     Taps
 	selected map[string]bool
 	rows     []row
 
-	// cancel and world are set by Start.
+	// ctx, cancel and world are set by Start.
+	ctx          context.Context
 	cancel       context.CancelFunc
 	world        atomic.Pointer[world]
 	informerName *cache.InformerName
@@ -70,8 +72,12 @@ type Manager struct {
 	stopOnce     sync.Once
 	stopped      chan struct{}
 
+	// building is held while rows are built. It is taken before mu.
+	building sync.Mutex
+
 	mu     sync.Mutex
 	begun  bool
+	ending bool
 	status map[string]*status
 	// alive are the loops that have not returned, by "controller" or
 	// "controller/loop".
@@ -126,8 +132,11 @@ func (m *Manager) Start(ctx context.Context) error {
 	}
 	m.begun = true
 	m.mu.Unlock()
+	m.building.Lock()
+	defer m.building.Unlock()
 
 	ctx, m.cancel = context.WithCancel(klog.NewContext(ctx, m.taps.Logger(m.cfg.Logger)))
+	m.ctx = ctx
 	if err := m.enter(ctx); err != nil {
 		m.cancel()
 		m.leave()
@@ -135,10 +144,8 @@ func (m *Manager) Start(ctx context.Context) error {
 	}
 	m.build(ctx)
 
-	w := m.world.Load()
-	w.informers.Start(ctx.Done())
-	w.objectOrMetadata.Start(ctx.Done())
-	close(w.informersStarted)
+	m.startInformers()
+	close(m.world.Load().informersStarted)
 
 	for i := range m.rows {
 		m.launch(ctx, &m.rows[i])
@@ -148,11 +155,7 @@ func (m *Manager) Start(ctx context.Context) error {
 
 // build makes the loops of each selected row and attaches the taps.
 func (m *Manager) build(ctx context.Context) {
-	f := &facts{
-		component: m.cfg.Component,
-		hasRootCA: len(m.world.Load().rootCA) > 0,
-		selected:  func(name string) bool { return m.selected[name] },
-	}
+	f := m.facts()
 	var candidates []*row
 	for i := range m.rows {
 		r := &m.rows[i]
@@ -166,17 +169,37 @@ func (m *Manager) build(ctx context.Context) {
 		candidates = m.permitted(ctx, candidates)
 	}
 	for _, r := range candidates {
-		loops, err := m.buildRow(ctx, r)
-		var absent notServed
-		switch {
-		case errors.As(err, &absent):
-			m.set(r, state.ControllerOff, absent.Error())
-		case err != nil:
-			m.set(r, state.ControllerFailed, err.Error())
-		default:
-			m.set(r, state.ControllerStarting, "", loops...)
-		}
+		_ = m.makeRow(ctx, r) // the row's status says it
 	}
+}
+
+func (m *Manager) facts() *facts {
+	return &facts{
+		component: m.cfg.Component,
+		hasRootCA: len(m.world.Load().rootCA) > 0,
+		selected:  func(name string) bool { return m.selected[name] },
+	}
+}
+
+func (m *Manager) startInformers() {
+	w := m.world.Load()
+	w.informers.Start(m.ctx.Done())
+	w.objectOrMetadata.Start(m.ctx.Done())
+}
+
+// makeRow builds a row and sets its status by what came of it.
+func (m *Manager) makeRow(ctx context.Context, r *row) error {
+	loops, err := m.buildRow(ctx, r)
+	var absent notServed
+	switch {
+	case errors.As(err, &absent):
+		m.set(r, state.ControllerOff, absent.Error())
+	case err != nil:
+		m.set(r, state.ControllerFailed, err.Error())
+	default:
+		m.set(r, state.ControllerStarting, "", loops...)
+	}
+	return err
 }
 
 // The reasons of controllers that are off because --controllers does not name
@@ -314,8 +337,13 @@ func (m *Manager) Stop(ctx context.Context) error {
 		return nil
 	}
 	m.stopOnce.Do(func() {
+		m.mu.Lock()
+		m.ending = true
+		m.mu.Unlock()
 		m.cancel()
 		go func() {
+			m.building.Lock() // what is being built has its goroutines then
+			defer m.building.Unlock()
 			m.loops.Wait()
 			m.leave()
 			close(m.stopped)

@@ -23,7 +23,7 @@ func (m *Manager) set(r *row, to state.ControllerStatus, reason string, loops ..
 		s = &status{}
 		m.status[r.name] = s
 	}
-	if s.Status == to || s.Status == state.ControllerFailed {
+	if s.Status == to && s.Reason == reason || s.Status == state.ControllerFailed {
 		return
 	}
 	if loops != nil {

@@ -10,8 +10,8 @@ import (
 )
 
 // Taps is where this package lets an observer in; *tap.Tap of reconcile/tap is
-// one. Each method is called on the goroutine of Start, before the first loop
-// runs, except Run.
+// one. The methods other than Run are called on the goroutine of Start or
+// StartMore, one at a time, before the loop that they are about runs.
 type Taps interface {
 	// Informers returns a view of f for one controller. Starting the view
 	// starts f.

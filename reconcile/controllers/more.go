@@ -1,0 +1,86 @@
+package controllers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+)
+
+// StartMore starts one controller that is off, by its name or an alias, beside
+// those that run, and returns when its loops have their goroutines. It asks for
+// the rights first where Config.CheckAccess says so. An error is why it is not
+// started, and then its status says the same; it can be tried again, but not
+// after a failure. ctx is that of the questions to the server: the loops end
+// with Start's.
+//
+// The informers that it shares with others run already: its handlers are told of
+// what they hold.
+func (m *Manager) StartMore(ctx context.Context, name string) error {
+	r, err := m.named(name)
+	if err != nil {
+		return err
+	}
+	m.building.Lock()
+	defer m.building.Unlock()
+	m.mu.Lock()
+	begun, ending := m.begun, m.ending
+	var s state.ControllerChanged
+	if known := m.status[r.name]; known != nil {
+		s = known.ControllerChanged
+	}
+	m.mu.Unlock()
+	switch {
+	case !begun || s.Status == "":
+		return fmt.Errorf("start %s: the others have not been started", r.name)
+	case ending:
+		return fmt.Errorf("start %s: the controllers are being stopped", r.name)
+	case s.Status == state.ControllerFailed:
+		return fmt.Errorf("start %s: it has failed, and needs a new process: %s", r.name, s.Reason)
+	case s.Status != state.ControllerOff:
+		return fmt.Errorf("start %s: it is %s", r.name, s.Status)
+	}
+	if err := m.more(ctx, r); err != nil {
+		return fmt.Errorf("start %s: %w", r.name, err)
+	}
+	return nil
+}
+
+// more builds and launches a row, with building held.
+func (m *Manager) more(ctx context.Context, r *row) error {
+	before := m.selected[r.name]
+	m.selected[r.name] = true
+	if reason := m.off(r, m.facts()); reason != "" {
+		m.selected[r.name] = before
+		m.set(r, state.ControllerOff, reason)
+		return errors.New(reason)
+	}
+	if m.cfg.CheckAccess && len(m.permitted(ctx, []*row{r})) == 0 {
+		m.selected[r.name] = before
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		return errors.New(m.status[r.name].Reason)
+	}
+	if err := m.makeRow(m.ctx, r); err != nil {
+		m.selected[r.name] = before
+		return err
+	}
+	m.startInformers()
+	m.launch(m.ctx, r)
+	return nil
+}
+
+// named finds a row by its name or an alias.
+func (m *Manager) named(name string) (*row, error) {
+	selected, err := choose(m.rows, []string{name})
+	if err != nil {
+		return nil, err
+	}
+	for i := range m.rows {
+		if r := &m.rows[i]; selected[r.name] && name != "*" {
+			return r, nil
+		}
+	}
+	return nil, &UnknownError{Name: name}
+}
