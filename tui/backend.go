@@ -20,15 +20,19 @@ type Loops interface {
 	// Start starts a loop that is off; it checks rights first.
 	Start(ctx context.Context, controller string) error
 	Pause(controller string) error
+	// Resume lets go what breakpoints hold, too.
 	Resume(controller string) error
 	Paused(controller string) bool
-	// Step lets one key of a paused controller through.
+	// Step lets one key of a paused controller through, or one write that a
+	// breakpoint holds of it; a write that is made for no key has an empty one.
 	Step(controller, queue, key string) error
 	RetryNow(controller, queue, key string) error
 	Drop(controller, queue, key string) error
 	// Break pauses a controller when a key matches, or before a write.
 	Break(Breakpoint) error
-	// Breakpoints lists those in force; Unbreak removes one by its number.
+	// Breakpoints lists those in force, and removed ones that still hold
+	// something. It is asked for each picture. Unbreak removes one by its number;
+	// what it holds stays held.
 	Breakpoints() []Breakpoint
 	Unbreak(number int) error
 }
@@ -42,8 +46,18 @@ type Breakpoint struct {
 	// BeforeWrite stops it when it is about to write; otherwise it stops when a
 	// worker asks for the key.
 	BeforeWrite bool
-	// Held says what it holds now; empty where it holds nothing.
-	Held string
+	// Removed: it stops nothing any more, but still holds what it held.
+	Removed bool
+	Held    []Held
+}
+
+// Held is a key or a write that stands at a breakpoint.
+type Held struct {
+	Queue, Key string
+	// Write says what is to be written, "create pods shop/web-1"; empty where a
+	// key is held. A write for no key has an empty Queue and Key.
+	Write string
+	Since time.Time
 }
 
 // Caches are the informers that the screen may look into: those of the loops where

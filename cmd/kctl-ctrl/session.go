@@ -146,6 +146,7 @@ func (s *session) guarded(o guard.Options) (connect.Wrap, error) {
 			}
 			s.writes.Finished(w)
 		},
+		Before: s.beforeWrite,
 		Lookup: func(ref state.Ref) (map[string]any, bool) {
 			manager := s.manager.Load()
 			if manager == nil {

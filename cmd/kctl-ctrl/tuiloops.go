@@ -1,0 +1,191 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard"
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/tap"
+	"github.com/kctl-ctrl/kctl-ctrl/render"
+	"github.com/kctl-ctrl/kctl-ctrl/tui"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+)
+
+// screenLoops are the session's loops in the hands of the screen. What the user
+// does with them is noted in the journal, so that a recording tells why a loop
+// stood still.
+type screenLoops struct{ s *session }
+
+// newLoops gives the loops of a session to a screen. It may be made before the
+// session has started them: until then each method says so.
+func newLoops(s *session) tui.Loops { return screenLoops{s} }
+
+var errNotStarted = errors.New("the session is not ready yet")
+
+func (l screenLoops) manager() (*controllers.Manager, error) {
+	if m := l.s.manager.Load(); m != nil {
+		return m, nil
+	}
+	return nil, errNotStarted
+}
+
+// Start implements tui.Loops.
+func (l screenLoops) Start(ctx context.Context, controller string) error {
+	m, err := l.manager()
+	if err != nil {
+		return err
+	}
+	if err := m.StartMore(ctx, controller); err != nil {
+		// The screen names the loop itself.
+		return causeOf(ctx, trimmedError{err, "start " + controller + ": "})
+	}
+	l.s.note("controllers", "%s was started by the user", render.ShortName(controller))
+	return nil
+}
+
+// trimmedError is an error without a beginning that is said elsewhere.
+type trimmedError struct {
+	error
+	lead string
+}
+
+func (e trimmedError) Error() string { return strings.TrimPrefix(e.error.Error(), e.lead) }
+func (e trimmedError) Unwrap() error { return e.error }
+
+// hasQueue fails for a controller that cannot be paused: one that does not run,
+// or whose work does not come out of a queue.
+func (l screenLoops) hasQueue(controller string) error {
+	m, err := l.manager()
+	if err != nil {
+		return err
+	}
+	at := slices.IndexFunc(m.Statuses(), func(c state.ControllerChanged) bool { return c.Controller == controller })
+	switch {
+	case at < 0:
+		return fmt.Errorf("%s is no loop of this process", controller)
+	case m.Statuses()[at].Status != state.ControllerRunning:
+		return fmt.Errorf("%s does not run", render.ShortName(controller))
+	case len(l.s.tap.Queues(controller)) == 0:
+		return fmt.Errorf("%s works by a timer and has no queue at which it could stop", render.ShortName(controller))
+	}
+	return nil
+}
+
+// Pause implements tui.Loops.
+func (l screenLoops) Pause(controller string) error {
+	if err := l.hasQueue(controller); err != nil {
+		return err
+	}
+	l.s.tap.Pause(controller)
+	l.s.note(controller, "paused by the user: its workers wait, its informers go on")
+	return nil
+}
+
+// Resume implements tui.Loops.
+func (l screenLoops) Resume(controller string) error {
+	if !l.Paused(controller) {
+		return errors.New("it is not paused")
+	}
+	l.s.tap.Resume(controller)
+	l.s.note(controller, "resumed by the user")
+	return nil
+}
+
+// Paused implements tui.Loops.
+func (l screenLoops) Paused(controller string) bool { return l.s.tap.Paused(controller) }
+
+// Step implements tui.Loops.
+func (l screenLoops) Step(controller, queue, key string) error {
+	return l.control(controller, key, "let one step through", l.s.tap.Step(controller, queue, key))
+}
+
+// RetryNow implements tui.Loops.
+func (l screenLoops) RetryNow(controller, queue, key string) error {
+	return l.control(controller, key, "made ready at once", l.s.tap.RetryNow(controller, queue, key))
+}
+
+// Drop implements tui.Loops. The tap has told the journal of it.
+func (l screenLoops) Drop(controller, queue, key string) error {
+	return reasonOf(l.s.tap.Drop(controller, queue, key))
+}
+
+func (l screenLoops) control(controller, key, what string, err error) error {
+	if err != nil {
+		return reasonOf(err)
+	}
+	if key == "" {
+		key = "a write for no key"
+	}
+	l.s.note(controller, "%s was %s by the user", key, what)
+	return nil
+}
+
+// reasonOf leaves out what the tap says of the attempt: the screen says it.
+func reasonOf(err error) error {
+	if inner := errors.Unwrap(err); inner != nil {
+		return inner
+	}
+	return err
+}
+
+// Break implements tui.Loops.
+func (l screenLoops) Break(b tui.Breakpoint) error {
+	if err := l.hasQueue(b.Controller); err != nil {
+		return err
+	}
+	number, err := l.s.tap.Break(tap.Breakpoint{Controller: b.Controller, Key: b.Key, BeforeWrite: b.BeforeWrite})
+	if err != nil {
+		return err
+	}
+	l.s.note(b.Controller, "breakpoint %d was set: %s", number, describeBreakpoint(b))
+	return nil
+}
+
+func describeBreakpoint(b tui.Breakpoint) string {
+	what, key := "before a worker takes", "any key"
+	if b.Key != "" {
+		key = "a key that matches " + b.Key
+	}
+	if b.BeforeWrite {
+		what = "before a write of"
+	}
+	return what + " " + key
+}
+
+// Breakpoints implements tui.Loops.
+func (l screenLoops) Breakpoints() []tui.Breakpoint {
+	var out []tui.Breakpoint
+	for _, b := range l.s.tap.Breakpoints() {
+		p := tui.Breakpoint{Number: b.Number, Controller: b.Controller, Key: b.Key, BeforeWrite: b.BeforeWrite, Removed: b.Removed}
+		for _, h := range b.Held {
+			p.Held = append(p.Held, tui.Held{Queue: h.Queue, Key: h.Key, Write: h.Write, Since: h.Since})
+		}
+		out = append(out, p)
+	}
+	return out
+}
+
+// Unbreak implements tui.Loops.
+func (l screenLoops) Unbreak(number int) error {
+	if err := l.s.tap.Unbreak(number); err != nil {
+		return err
+	}
+	l.s.note("controllers", "breakpoint %d was removed", number)
+	return nil
+}
+
+// beforeWrite is the guard's hook: it holds what a breakpoint stops. Events are
+// never held: their broadcaster writes one after the other, and the controller
+// does not wait for them.
+func (s *session) beforeWrite(ctx context.Context, w guard.Pending) error {
+	if w.IsEvent() {
+		return nil
+	}
+	cause := w.Cause()
+	return s.tap.BeforeWrite(ctx, cmp.Or(cause.Controller, w.Controller()), cause, w.String)
+}
