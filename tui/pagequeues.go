@@ -1,3 +1,372 @@
 package tui
 
-func newQueuesPage() page { return newControllersPage() }
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"github.com/kctl-ctrl/kctl-ctrl/render"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+)
+
+// queuesPage is page 2: the keys in the workqueues.
+//
+// Its rows are sorted once per snapshot at most: few at once, many in a command,
+// with pauses in proportion to what it took. Meanwhile the rows stand in their
+// old order, and show their keys as they are.
+type queuesPage struct {
+	base
+	list  list
+	query keyQuery
+
+	order  *keyOrder
+	sorted time.Time // when order came
+	asking bool
+	stale  stale
+	shown  bool
+	// wanted is to be selected as soon as an order has it.
+	wanted string
+
+	writes keyWrites
+}
+
+// manyKeys is from how many keys on they are sorted in a command.
+const manyKeys = 3000
+
+// sortEvery is the least time between two of these commands.
+const sortEvery = 250 * time.Millisecond
+
+func newQueuesPage() page {
+	return &queuesPage{
+		query: keyQuery{sort: byState},
+		order: &keyOrder{},
+		list: list{columns: []column{
+			{title: "STATE", min: 10},
+			{title: "CONTROLLER", max: 18, drop: 6},
+			{title: "QUEUE", max: 24, drop: 2},
+			{title: "KEY", grow: true, min: 16},
+			{title: "AGE", right: true, min: 5},
+			{title: "DUE", right: true, min: 5},
+			{title: "RETRY", right: true},
+			{title: "LAST", min: 6, drop: 5},
+			{title: "SYNCS", right: true, drop: 4},
+			{title: "WHY", max: 50, drop: 3},
+			{title: "ERROR", max: 40, drop: 1},
+		}},
+	}
+}
+
+func (p *queuesPage) wantedQuery() keyQuery {
+	q := p.query
+	q.filter = p.filter.text
+	return q
+}
+
+// refresh brings the order up to date: at once where there are few keys, and by a
+// command otherwise.
+func (p *queuesPage) refresh(e *env) tea.Cmd {
+	q := p.wantedQuery()
+	if p.order.snap == e.snap && p.order.query == q {
+		return nil
+	}
+	f := p.filter
+	if e.snap.Keys.Len()+e.snap.Done.Len() <= manyKeys {
+		p.stale.next()
+		p.asking = false
+		p.take(orderKeys(e.snap, q, f), e)
+		return nil
+	}
+	if p.asking {
+		return nil // the answer asks again
+	}
+	if wait := max(sortEvery, 10*p.order.took); p.order.took > 0 && p.order.query == q && !e.now.Before(p.sorted) && e.now.Sub(p.sorted) < wait {
+		return nil // the next second asks again
+	}
+	p.asking = true
+	snap := e.snap
+	return ask(pageQueues, p.stale.next(), func() (*keyOrder, error) {
+		began := time.Now()
+		o := orderKeys(snap, q, f)
+		o.took = time.Since(began)
+		return o, nil
+	})
+}
+
+func (p *queuesPage) take(o *keyOrder, e *env) {
+	p.order, p.sorted = o, e.now
+	p.want()
+}
+
+// want puts the cursor on the key that was jumped to, once it is there.
+func (p *queuesPage) want() {
+	if _, ok := p.order.places[p.wanted]; ok && p.wanted != "" {
+		p.list.selected, p.wanted = p.wanted, ""
+	}
+}
+
+func (p *queuesPage) update(msg tea.Msg, e *env) tea.Cmd {
+	switch msg := msg.(type) {
+	case answer[*keyOrder]:
+		if !p.stale.is(msg.round) {
+			return nil
+		}
+		p.asking = false
+		p.take(msg.value, e)
+	case shownMsg:
+		p.shown = true
+	case hiddenMsg:
+		p.shown = false
+	}
+	if !p.shown {
+		return nil
+	}
+	return p.refresh(e)
+}
+
+func (p *queuesPage) rows(e *env) keyRows {
+	if e.snap.Keys.Len()+e.snap.Done.Len() <= manyKeys {
+		_ = p.refresh(e) // a filter is typed, which no message tells
+	}
+	held := heldKeys(e)
+	return keyRows{p.order, e.snap, func(id string, k *state.Key) []cell { return p.cells(e, held[id], k) }}
+}
+
+// heldKeys are what breakpoints hold, by KeyID.
+func heldKeys(e *env) map[string]Held {
+	if e.Loops == nil {
+		return nil
+	}
+	var held map[string]Held
+	for _, b := range e.Loops.Breakpoints() {
+		for _, h := range b.Held {
+			if held == nil {
+				held = map[string]Held{}
+			}
+			id := state.KeyID(b.Controller, h.Queue, h.Key)
+			if _, first := held[id]; !first {
+				held[id] = h
+			}
+		}
+	}
+	return held
+}
+
+func (p *queuesPage) cells(e *env, held Held, k *state.Key) []cell {
+	last, style := "", styleText
+	if n := len(k.Attempts); n > 0 {
+		last = "ok"
+		if k.Attempts[n-1].Failed {
+			last, style = "failed", styleBad
+		}
+	}
+	return []cell{
+		keyState(held, k),
+		plainCell(render.ShortName(k.Controller)),
+		word(k.Queue, styleDim),
+		plainCell(k.Key),
+		plainCell(e.ago(k.Since)),
+		word(e.in(k.Due), styleAccent),
+		word(count(k.Retries), warnIf(k.Retries > 0)),
+		word(last, style),
+		plainCell(count(k.Syncs)),
+		word(k.Cause.String(), styleDim),
+		word(k.LastError, badIf(failing(k))),
+	}
+}
+
+// keyState is where a key stands, in a word.
+func keyState(held Held, k *state.Key) cell {
+	switch {
+	case held.Write != "":
+		return word("HELD write", styleWarn)
+	case !held.Since.IsZero():
+		return word("HELD", styleWarn)
+	}
+	styles := map[state.Phase]styleName{
+		state.PhaseProcessing: styleGood, state.PhaseDirty: styleWarn, state.PhaseWaiting: styleAccent,
+		state.PhaseDone: styleDim, state.PhaseDropped: styleDim,
+	}
+	return word(string(k.Phase), styles[k.Phase])
+}
+
+func (p *queuesPage) title(e *env) string {
+	if e.snap.Keys.Len()+e.snap.Done.Len() <= manyKeys {
+		_ = p.refresh(e)
+	}
+	whose := "Queues"
+	if p.query.controller != "" {
+		whose += " of " + render.ShortName(p.query.controller)
+	}
+	var counts []string
+	for _, phase := range []state.Phase{state.PhaseProcessing, state.PhaseReady, state.PhaseDirty, state.PhaseWaiting, state.PhaseDone, state.PhaseDropped} {
+		if n := p.order.counts[phase]; n > 0 {
+			counts = append(counts, fmt.Sprintf("%d %s", n, phase))
+		}
+	}
+	text := fmt.Sprintf("%s%s: %s", breakTitle(e), whose, cmp.Or(strings.Join(counts, ", "), "no keys"))
+	switch {
+	case p.query.failures:
+		text += "; failures only"
+	case p.order.failing > 0:
+		text += fmt.Sprintf("; %d failing", p.order.failing)
+	}
+	if p.query.noDone {
+		text += "; without done"
+	}
+	text += "; by " + string(p.query.sort)
+	if p.query.reverse {
+		text += " reversed"
+	}
+	return text
+}
+
+// breakTitle says what breakpoints there are, and that one holds something.
+func breakTitle(e *env) string {
+	if e.Loops == nil {
+		return ""
+	}
+	points, held := e.Loops.Breakpoints(), 0
+	for _, b := range points {
+		held += len(b.Held)
+	}
+	switch {
+	case held > 0:
+		return fmt.Sprintf("BREAK: %d held. ", held)
+	case len(points) > 0:
+		return fmt.Sprintf("Breakpoints: %d. ", len(points))
+	}
+	return ""
+}
+
+func (p *queuesPage) current(e *env) *state.Key {
+	r := p.rows(e)
+	p.list.sync(r)
+	if p.list.cursor >= r.Len() {
+		return nil
+	}
+	return r.at(p.list.cursor)
+}
+
+func (p *queuesPage) key(key string, e *env) bool {
+	p.wanted = ""
+	return p.list.key(p.rows(e), key)
+}
+
+// footLines stand below the list on a narrow screen, and say why the key under
+// the cursor is there.
+const footLines = 3
+
+func (p *queuesPage) view(e *env, w, h int) []string {
+	rows := p.rows(e)
+	if w < wide && h > 4*footLines {
+		out := p.list.view(e.Theme, rows, w, h-footLines, p.empty(e))
+		return append(out, fit(e.Theme, p.foot(e, p.current(e)), w, footLines)...)
+	}
+	return beside(e.Theme, w, h, func(w, h int) []string { return p.list.view(e.Theme, rows, w, h, p.empty(e)) },
+		func(w int) []line { return p.story(e, p.current(e), w) })
+}
+
+func (p *queuesPage) empty(e *env) string {
+	switch {
+	case p.asking:
+		return "The keys are being sorted."
+	case p.filter.text != "" || p.query.failures:
+		return "No key matches the filter."
+	case p.query.controller != "":
+		return "No key of " + p.query.controller + " has been seen; m shows all loops."
+	}
+	return "No key has been seen: no loop runs yet, or nothing has happened."
+}
+
+func (p *queuesPage) foot(e *env, k *state.Key) []line {
+	if k == nil {
+		return []line{{{strings.Repeat("─", 20), styleDim}}}
+	}
+	first := line{{" why ", styleDim}, {cmp.Or(k.Cause.String(), "not known"), styleText}}
+	if k.Causes > 1 {
+		first = append(first, span{fmt.Sprintf(" and %d more", k.Causes-1), styleDim})
+	}
+	second := line{{" at  ", styleDim}, {e.clock(k.Added), styleText}, {", queue " + k.Queue + ", " + countOf(k.Syncs, "sync", "syncs"), styleDim}}
+	third := line{}
+	if held, ok := heldKeys(e)[state.KeyID(k.Controller, k.Queue, k.Key)]; ok {
+		third = heldLine(held)
+	} else if k.LastError != "" {
+		third = line{{" err ", styleDim}, {k.LastError, badIf(failing(k))}}
+	}
+	return []line{first, second, third}
+}
+
+func heldLine(h Held) line {
+	if h.Write != "" {
+		return line{{" HELD before: " + h.Write + " (s lets it go)", styleWarn}}
+	}
+	return line{{" HELD before a worker takes it (s lets it through)", styleWarn}}
+}
+
+func countOf(n uint64, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+func (p *queuesPage) under(e *env) subject {
+	k := p.current(e)
+	if k == nil {
+		return subject{}
+	}
+	return subject{
+		kind: onKey, controller: k.Controller, queue: k.Queue, key: k.Key,
+		object: keyObject(e.snap, k), sync: k.Sync, name: k.Key, explain: string(k.Phase),
+	}
+}
+
+// focus takes a controller, a queue's or a key's, and anything that names a key:
+// a write, an entry. Of an object it shows the keys that bear its name.
+func (p *queuesPage) focus(s subject, e *env) (tea.Cmd, bool) {
+	if s.controller == "" && s.object.Name == "" {
+		return nil, false
+	}
+	p.filter, p.query = filter{}, keyQuery{sort: p.query.sort}
+	switch {
+	case s.kind == onObject || s.controller == "":
+		f, err := parseFilter(s.object.Key(), false)
+		if err != nil {
+			return nil, false
+		}
+		p.filter = f
+	default:
+		p.query.controller = s.controller
+		if s.key != "" {
+			p.wanted = state.KeyID(s.controller, s.queue, s.key)
+		}
+	}
+	cmd := p.refresh(e)
+	p.want()
+	return cmd, true
+}
+
+func (p *queuesPage) back() bool {
+	if p.query.controller == "" && !p.query.failures {
+		return false
+	}
+	p.query.controller, p.query.failures = "", false
+	return true
+}
+
+func (p *queuesPage) plain(e *env) []plainRow {
+	if q := p.wantedQuery(); p.order.snap != e.snap || p.order.query != q {
+		p.take(orderKeys(e.snap, q, p.filter), e)
+	}
+	return plainRows(&p.list, p.rows(e))
+}
+
+// nextSort is the one after the sort in force.
+func (p *queuesPage) nextSort() keySort {
+	all := keySorts()
+	return all[(slices.Index(all, p.query.sort)+1)%len(all)]
+}

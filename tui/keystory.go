@@ -1,0 +1,218 @@
+package tui
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+)
+
+// keyWrites are the writes of one key's syncs in one snapshot, so that they are
+// looked for once and not for each picture.
+type keyWrites struct {
+	snap *state.Snapshot
+	id   string
+	by   map[uint64][]*state.Write // by the number of the sync, oldest first
+}
+
+func (c *keyWrites) of(s *state.Snapshot, k *state.Key) map[uint64][]*state.Write {
+	id := state.KeyID(k.Controller, k.Queue, k.Key)
+	if c.snap == s && c.id == id {
+		return c.by
+	}
+	c.snap, c.id, c.by = s, id, map[uint64][]*state.Write{}
+	for w := range s.Writes.All() {
+		if cause := w.Cause; cause.Kind == state.CauseSync && cause.Controller == k.Controller && cause.Queue == k.Queue && cause.Key == k.Key {
+			c.by[cause.Sync] = append(c.by[cause.Sync], w)
+		}
+	}
+	return c.by
+}
+
+// story is all that is known of one key: where it stands and why, and its last
+// attempts with what each wrote.
+func (p *queuesPage) story(e *env, k *state.Key, w int) []line {
+	if k == nil {
+		return nil
+	}
+	held, isHeld := heldKeys(e)[state.KeyID(k.Controller, k.Queue, k.Key)]
+	out := []line{heading(k.Key)}
+	out = append(out, fact("queue", k.Queue+" of "+k.Controller, styleText)...)
+	out = append(out, fact("state", keyState(held, k)[0].text+", for "+e.ago(k.Since), styleText)...)
+	if isHeld {
+		out = append(out, heldLine(held))
+	}
+	if e.Loops != nil && e.Loops.Paused(k.Controller) {
+		out = append(out, line{{" its controller is PAUSED: workers take no key, informers go on", styleWarn}})
+	}
+	if !k.Due.IsZero() {
+		out = append(out, fact("due", fmt.Sprintf("%s (%s)", e.in(k.Due), e.clock(k.Due)), styleAccent)...)
+	}
+	if k.Retries > 0 {
+		out = append(out, fact("retries", fmt.Sprintf("%d, by the count of the rate limiter", k.Retries), styleWarn)...)
+	}
+	if !k.Added.IsZero() {
+		out = append(out, fact("added", fmt.Sprintf("%s, %s ago", e.clock(k.Added), e.ago(k.Added)), styleText)...)
+	}
+	out = append(out, wrappedFact("because of", k.Cause.String(), w, styleText)...)
+	if k.Causes > 1 {
+		out = append(out, fact("merged", fmt.Sprintf("%d additions wait for one sync", k.Causes), styleText)...)
+	}
+	if taken, at, ok := k.Running(); ok {
+		out = append(out, fact("running", fmt.Sprintf("sync %d since %s, for %s; it stood ready for %s", k.Sync, e.clock(at), e.ago(at), state.Short(taken.Waited)), styleGood)...)
+	}
+	if k.LastError != "" {
+		out = append(out, wrappedFact("last error", fmt.Sprintf("%s ago: %s", e.ago(k.LastErrorAt), k.LastError), w, badIf(failing(k)))...)
+	}
+	writes := p.writes.of(e.snap, k)
+	if k.Sync != 0 && len(writes[k.Sync]) > 0 {
+		out = append(out, line{}, heading("Writes of the sync under way"))
+		out = append(out, writeLines(writes[k.Sync])...)
+	}
+	out = append(out, line{}, heading(fmt.Sprintf("Last attempts, newest first: %d of %s", len(k.Attempts), countOf(k.Syncs, "sync", "syncs"))))
+	if len(k.Attempts) == 0 {
+		out = append(out, line{{" none is over yet", styleDim}})
+	}
+	for i := len(k.Attempts) - 1; i >= 0; i-- {
+		out = append(out, attemptLines(e, k.Attempts[i], writes[k.Attempts[i].Number], w)...)
+	}
+	return out
+}
+
+// wrappedFact is a fact whose value may be long.
+func wrappedFact(name, value string, w int, style styleName) []line {
+	parts := wrap(value, max(w-14, 20))
+	if value == "" || len(parts) == 0 {
+		return nil
+	}
+	out := fact(name, parts[0], style)
+	for _, more := range parts[1:] {
+		out = append(out, line{{strings.Repeat(" ", 13), styleText}, {more, style}})
+	}
+	return out
+}
+
+// attemptLines tell of one sync: when, how long, why, what it wrote, how it ended
+// and when the next one is due.
+func attemptLines(e *env, s *state.Sync, writes []*state.Write, w int) []line {
+	took := line{{" " + e.clock(s.Taken) + "–" + e.clock(s.Finished), styleDim}, {fmt.Sprintf(" sync %d", s.Number), styleBold}, {" took " + state.Short(s.Duration), styleText}}
+	if s.Waited > 0 {
+		took = append(took, span{", stood ready for " + state.Short(s.Waited), styleDim})
+	}
+	if s.Dirty {
+		took = append(took, span{", added again meanwhile", styleWarn})
+	}
+	out := []line{took}
+	because := cmp.Or(s.Cause.String(), "the journal does not say why")
+	if s.Causes > 1 {
+		because += fmt.Sprintf(" (and %d more)", s.Causes-1)
+	}
+	out = append(out, indent(wrapped("because of "+because, max(w-4, 20), styleDim), 3)...)
+	out = append(out, writeLines(writes)...)
+	if missing := s.Writes - len(writes); missing > 0 {
+		out = append(out, line{{fmt.Sprintf("   %d of its %d writes have left the memory of this screen", missing, s.Writes), styleDim}})
+	}
+	if s.Failed {
+		out = append(out, indent(wrapped("failed: "+cmp.Or(s.Error, "upstream did not say how"), max(w-4, 20), styleBad), 3)...)
+	}
+	if !s.RetryDue.IsZero() {
+		out = append(out, line{{fmt.Sprintf("   next at %s, %s after it", e.clock(s.RetryDue), state.Short(s.RetryDue.Sub(s.Finished))), styleText}})
+	}
+	return out
+}
+
+func writeLines(writes []*state.Write) []line {
+	var out []line
+	for _, w := range writes {
+		bad := w.Result == state.WriteFailed || w.Result == state.WriteRefused
+		out = append(out, line{{"   wrote " + state.DescribeWrite(w.WriteFinished), badIf(bad)}})
+	}
+	return out
+}
+
+// keyTypes are the types that the keys of controllers name. Controllers whose
+// queues hold other things, or names of several types, are not in it.
+func keyTypes() map[string]string {
+	return map[string]string{
+		"clusterrole-aggregation-controller":             "clusterroles.rbac.authorization.k8s.io",
+		"cronjob-controller":                             "cronjobs.batch",
+		"certificatesigningrequest-approving-controller": "certificatesigningrequests.certificates.k8s.io",
+		"daemonset-controller":                           "daemonsets.apps",
+		"deployment-controller":                          "deployments.apps",
+		"disruption-controller":                          "poddisruptionbudgets.policy",
+		"endpoints-controller":                           "services",
+		"endpointslice-controller":                       "services",
+		"endpointslice-mirroring-controller":             "endpoints",
+		"ephemeral-volume-controller":                    "pods",
+		"horizontal-pod-autoscaler-controller":           "horizontalpodautoscalers.autoscaling",
+		"job-controller":                                 "jobs.batch",
+		"namespace-controller":                           "namespaces",
+		"node-ipam-controller":                           "nodes",
+		"persistentvolume-expander-controller":           "persistentvolumeclaims",
+		"persistentvolume-protection-controller":         "persistentvolumes",
+		"persistentvolumeclaim-protection-controller":    "persistentvolumeclaims",
+		"replicaset-controller":                          "replicasets.apps",
+		"replicationcontroller-controller":               "replicationcontrollers",
+		"resourcequota-controller":                       "resourcequotas",
+		"root-ca-certificate-publisher-controller":       "namespaces",
+		"service-cidr-controller":                        "servicecidrs.networking.k8s.io",
+		"serviceaccount-controller":                      "namespaces",
+		"statefulset-controller":                         "statefulsets.apps",
+		"ttl-after-finished-controller":                  "jobs.batch",
+		"ttl-controller":                                 "nodes",
+		"volumeattributesclass-protection-controller":    "volumeattributesclasses.storage.k8s.io",
+		"validatingadmissionpolicy-status-controller":    "validatingadmissionpolicies.admissionregistration.k8s.io",
+	}
+}
+
+// queueTypes are those of single queues that differ from their controller's.
+func queueTypes() map[string]string {
+	return map[string]string{
+		"claims": "persistentvolumeclaims", "volumes": "persistentvolumes",
+		"endpoint_slice_topology": "", "job_orphan_pod": "", "daemonset-node-updates": "nodes",
+		"stale_pod_disruption": "pods", "resource_quota_controller_resource_changes": "",
+		"endpoint_pods": "", "endpoint_slice_pods": "", "pvcprotection_namespaces": "namespaces",
+	}
+}
+
+// keyObject is the object that a key names: by its controller's type, and
+// otherwise by a cause that bears the same name. Its version and UID are those
+// that the journal knows; it is empty where nothing tells the type.
+func keyObject(s *state.Snapshot, k *state.Key) state.Ref {
+	typ, known := queueTypes()[k.Queue]
+	if !known {
+		typ = keyTypes()[k.Controller]
+	}
+	if typ == "" {
+		for _, c := range causesOf(k) {
+			if c.Object != nil && c.Object.Key() == k.Key {
+				return *c.Object
+			}
+		}
+		return state.Ref{}
+	}
+	ref := state.Ref{Name: k.Key}
+	ref.Resource, ref.Group, _ = strings.Cut(typ, ".")
+	if namespace, name, ok := strings.Cut(k.Key, "/"); ok {
+		ref.Namespace, ref.Name = namespace, name
+	}
+	if o := s.Object(ref); o != nil {
+		return o.Ref
+	}
+	for _, c := range causesOf(k) {
+		if c.Object != nil && c.Object.Type() == typ && c.Object.Key() == k.Key {
+			return *c.Object
+		}
+	}
+	return ref
+}
+
+// causesOf are the causes that are known of a key, the latest first.
+func causesOf(k *state.Key) []state.Cause {
+	out := []state.Cause{k.Cause}
+	for i := len(k.Attempts) - 1; i >= 0; i-- {
+		out = append(out, k.Attempts[i].Cause)
+	}
+	return out
+}
