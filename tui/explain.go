@@ -30,8 +30,11 @@ Keys can be added for later: after a fixed delay, or after the rate limiter's ba
 		"processing": {"a key with a worker", `A worker has taken this key: its sync is under way. The goroutine of the sync is labelled with the key, so each write that it makes is counted as its own.`},
 		"dirty":      {"a dirty key", `A worker has this key, and it was added again meanwhile. When the worker gives it back it becomes ready at once. That is how a queue makes sure that the last change is always seen, and never by two workers at a time.`},
 		"waiting":    {"back-off", `This key waits: after a failure, for the back-off of the rate limiter, or for a delay that the loop asked for ("look again in 30 s"). The back-off begins at 5 ms for most loops and doubles with each failure, up to about 16 minutes. A success makes the loop forget the count. "Retry now" makes the key ready at once; the count stays.`},
-		"done":       {"a key that has left", `The last sync of this key is over, and nothing asked for another. It is kept here for its history.`},
-		"dropped":    {"a dropped key", `You took this key out of its queue. Whatever it was added for is not done until the next event of its object.`},
+		"held": {"a breakpoint", `A breakpoint stopped this key's loop: no worker of it takes a key until you resume it (P). The key that matched stands first in its queue, or a write of its sync waits inside this program and has not been sent; s lets just that one go on.
+
+Only workers stand still. Informers go on, so their caches stay fresh, and keys that are added meanwhile gather in the queue. What a loop does not do for a while it does later: it looks at the state as it is then.`},
+		"done":    {"a key that has left", `The last sync of this key is over, and nothing asked for another. It is kept here for its history.`},
+		"dropped": {"a dropped key", `You took this key out of its queue. Whatever it was added for is not done until the next event of its object.`},
 		"informer": {"an informer", `An informer keeps a copy of all objects of one type, for all loops of a process together. Its Reflector lists them once and then watches for changes from that resourceVersion on. What arrives goes through a queue of deltas (RealFIFO since 1.36; DeltaFIFO, its ancestor, merged the deltas of one object) into the Indexer, the store that loops read through Listers. After the store is changed, each loop's event handlers are called.
 
 When a watch breaks for longer than the API server remembers, the Reflector lists all over again: a relist. The state is right afterwards, but changes in between are never seen; here that is drawn as a gap.

@@ -319,9 +319,13 @@ func (p *queuesPage) under(e *env) subject {
 	if k == nil {
 		return subject{}
 	}
+	explain := string(k.Phase)
+	if _, held := heldKeys(e)[state.KeyID(k.Controller, k.Queue, k.Key)]; held {
+		explain = "held"
+	}
 	return subject{
 		kind: onKey, controller: k.Controller, queue: k.Queue, key: k.Key,
-		object: keyObject(e.snap, k), sync: k.Sync, name: k.Key, explain: string(k.Phase),
+		object: keyObject(e.snap, k), sync: k.Sync, name: k.Key, explain: explain,
 	}
 }
 

@@ -169,6 +169,7 @@ func TestQueuesControls(t *testing.T) {
 
 	loops.points[1].Held = []Held{{Queue: k.Queue, Key: k.Key, Write: "create pods shop/web-1", Since: snap.At}}
 	s.has("BREAK: 1 held", "HELD write", "HELD before: create pods shop/web-1")
+	s.press("i").has("A breakpoint stopped this key").press("esc")
 	s.press("u").has("Breakpoints", "HELD for 1s: create pods shop/web-1", "remove breakpoint number")
 	s.press("type:2", "enter", "esc")
 	loops.last(t, "unbreak 2")

@@ -76,6 +76,12 @@
 //     a GET was made: the cache may be behind.
 //   - Server-side apply answers its base merged with what was applied.
 //
+// # Before a write
+//
+// Options.Before may hold a write up: a breakpoint, a question to the user. It is
+// asked once the mode allows the write and before anything else is done, so that
+// a request that is given up meanwhile leaves nothing behind.
+//
 // # The record
 //
 // Each write, refused and failed ones included, becomes one

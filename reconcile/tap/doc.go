@@ -42,11 +42,26 @@
 // shows them. Sync numbers are left out there, they would make every sample a
 // group of its own.
 //
+// # Pausing and breakpoints
+//
+// Pause keeps the workers of a controller at their next Get; its informers go on
+// and its keys gather. Break makes a controller pause by itself: when a worker
+// asks for a key that matches a pattern, which then stands first in its queue,
+// or before a write, which then waits on its own goroutine in BeforeWrite. In
+// both cases the whole controller is paused: workers that are in a sync go on
+// until they are at a Get, or at a write that the breakpoint stops too. A write
+// made in an informer's handler holds that handler up as well, and no other.
+//
+// Step lets one key or one write go, Resume all of a controller. What is held
+// ends with its request's context, and with its controller: ShutDown of a queue,
+// or the end of Run's context, lets the writes fail that are held.
+//
 // # Locks
 //
 // Every queue has one lock. The Recorder is called with it held, which gives
 // the events of a queue their order; so a Recorder must not call back into the
-// Tap. A Tap has no goroutine of its own but one per informer, until the
+// Tap. Pausing takes one lock for all queues before those, breakpoints have one
+// that is taken after them. A Tap has no goroutine of its own but one per informer, until the
 // informer's first list is delivered or Close is called; the delayed keys hang
 // on one timer per queue, which ends with the queue's ShutDown.
 package tap
