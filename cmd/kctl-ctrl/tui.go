@@ -255,7 +255,7 @@ func (o *tuiOptions) connect(ctx context.Context, s *session, mode state.Mode, o
 		}
 	}
 	return func(t *tui.Options) {
-		t.Caches, t.Connection, t.Leases = caches, caches, elections
+		t.Loops, t.Caches, t.Connection, t.Leases = newLoops(s), caches, caches, elections
 		t.Crashed, t.Crash = s.crashed(), s.crash
 	}, nil
 }
