@@ -235,18 +235,18 @@ func TestQueuesSelection(t *testing.T) {
 	}
 }
 
-const hostile = "\x1b]0;owned\x07\u009b31m\u202eevil\u200b世界\t\n"
+const hostileKey = "\x1b]0;owned\x07\u009b31m\u202eevil\u200b世界\t\n"
 
 func TestQueuesHostile(t *testing.T) {
 	snap := state.NewSnapshot(state.Limits{})
-	for i, name := range []string{hostile, strings.Repeat("x", 1000), strings.Repeat("世", 500), ""} {
+	for i, name := range []string{hostileKey, strings.Repeat("x", 1000), strings.Repeat("世", 500), ""} {
 		at := testNow.Add(-time.Minute)
 		snap = state.Fold(snap,
 			state.Entry{Seq: snap.Seq + 1, At: at, Event: state.KeyAdded{Controller: name, Queue: name, Key: name, How: "Add", Cause: state.Cause{Kind: state.CauseEvent, Object: &state.Ref{Resource: name, Name: name}}}},
 			state.Entry{Seq: snap.Seq + 2, At: at, Event: state.KeyTaken{Controller: name, Queue: name, Key: name, Sync: uint64(i + 1)}},
 			state.Entry{Seq: snap.Seq + 3, At: at, Event: state.KeyFinished{Controller: name, Queue: name, Key: name, Sync: uint64(i + 1), Failed: true, Error: name}})
 	}
-	loops := &fakeLoops{points: []Breakpoint{{Number: 1, Controller: hostile, Key: hostile, Held: []Held{{Queue: hostile, Key: hostile, Write: hostile, Since: testNow}}}}}
+	loops := &fakeLoops{points: []Breakpoint{{Number: 1, Controller: hostileKey, Key: hostileKey, Held: []Held{{Queue: hostileKey, Key: hostileKey, Write: hostileKey, Since: testNow}}}}}
 	for _, size := range [][2]int{{60, 15}, {80, 24}, {200, 60}} {
 		o := Options{Start: int(pageQueues), Loops: loops}
 		s := newScreen(t, o, snap, size[0], size[1])

@@ -27,6 +27,7 @@ type Checkpoint struct {
 	Sync       *Sync                 `json:"sync,omitempty"`
 	Write      *Write                `json:"write,omitempty"`
 	Note       *Entry                `json:"note,omitempty"`
+	Recent     *Entry                `json:"recent,omitempty"`
 	End        *CheckpointEnd        `json:"end,omitempty"`
 }
 
@@ -133,6 +134,7 @@ func (s *Snapshot) rows() iter.Seq[Checkpoint] {
 		pieces(s.Syncs.All(), func(s *Sync) Checkpoint { return Checkpoint{Sync: s} }),
 		pieces(s.Writes.All(), func(w *Write) Checkpoint { return Checkpoint{Write: w} }),
 		pieces(s.Notes.All(), func(n Entry) Checkpoint { return Checkpoint{Note: &n} }),
+		pieces(s.Recent.All(), func(e Entry) Checkpoint { return Checkpoint{Recent: &e} }),
 	)
 }
 
@@ -286,6 +288,8 @@ func (f *folder) checkpoint(e Checkpoint) {
 			n.Reason = f.kept(n.Reason)
 			f.s.Notes.push(Entry{e.Note.Seq, e.Note.At, n}, f.s.Limits.Notes)
 		}
+	case e.Recent != nil:
+		f.recall(*e.Recent, f.kept, f.restoredChanges)
 	case e.End != nil:
 		f.restoreBounds(e.End.Bounds)
 	}
@@ -413,7 +417,7 @@ func (f *folder) restoreBounds(cost map[string]uint64) {
 		"controllers": &f.s.Controllers.refused, "queues": &f.s.Queues.refused, "keys": &f.s.Keys.refused,
 		"done keys": &f.s.order.evicted, "syncs": &f.s.Syncs.evicted, "writes": &f.s.Writes.evicted,
 		"informers": &f.s.Informers.refused, "objects": &f.s.Objects.refused, "leases": &f.s.Leases.refused,
-		"notes": &f.s.Notes.evicted, "sources of drops": &f.s.Dropped.refused, "unknown types": &f.s.Unknown.refused,
+		"notes": &f.s.Notes.evicted, "recent entries": &f.s.Recent.evicted, "sources of drops": &f.s.Dropped.refused, "unknown types": &f.s.Unknown.refused,
 	} {
 		*counter = cost[name]
 	}

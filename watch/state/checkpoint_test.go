@@ -35,6 +35,7 @@ func wholeCheckpoint() Checkpoint {
 		Sync:   &sync,
 		Write:  &Write{Seq: 9, At: base, WriteFinished: WriteFinished{Write: 4, Controller: "c", Verb: "create", Object: pod, Mode: ModeActive, Result: WriteDone, Status: 201, Duration: time.Second}},
 		Note:   &Entry{Seq: 3, At: base, Event: Note{Source: "sandbox", Text: "ready"}},
+		Recent: &Entry{Seq: 3, At: base, Event: KeyReady{Controller: "c", Queue: "q", Key: "k"}},
 		End:    &CheckpointEnd{Rows: 9, Bounds: map[string]uint64{"syncs": 4}},
 	}
 }

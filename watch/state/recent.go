@@ -17,24 +17,33 @@ func (f *folder) remember(entry Entry) {
 		if e.Heartbeat() {
 			return
 		}
-		e.Message, e.Diff = f.text(e.Message), f.changes(e.Diff)
+	}
+	f.recall(entry, f.text, f.changes)
+}
+
+// recall puts an entry into Recent, where its type belongs there, its texts cut by
+// text and changes.
+func (f *folder) recall(entry Entry, text func(string) string, changes func([]FieldChange) []FieldChange) {
+	switch e := entry.Event.(type) {
+	case WriteFinished:
+		e.Message, e.Diff = text(e.Message), changes(e.Diff)
 		entry.Event = e
 	case KeyFinished:
-		e.Error = f.text(e.Error)
+		e.Error = text(e.Error)
 		entry.Event = e
 	case ControllerChanged:
-		e.Reason, e.Queues = f.text(e.Reason), nil
+		e.Reason, e.Queues = text(e.Reason), nil
 		entry.Event = e
 	case InformerChanged:
-		e.Reason = f.text(e.Reason)
+		e.Reason = text(e.Reason)
 		entry.Event = e
 	case Gap:
-		e.Reason = f.text(e.Reason)
+		e.Reason = text(e.Reason)
 		entry.Event = e
 	case Note:
-		e.Text = f.text(e.Text)
+		e.Text = text(e.Text)
 		entry.Event = e
-	case SessionStarted, KeyAdded, KeyReady, KeyTaken, KeyForgotten, KeyDropped, Dropped:
+	case ObjectChanged, LeaseChanged, SessionStarted, KeyAdded, KeyReady, KeyTaken, KeyForgotten, KeyDropped, Dropped:
 	default:
 		return
 	}
