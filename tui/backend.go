@@ -202,18 +202,21 @@ type Recorder interface {
 	File() string
 }
 
-// Player moves through a recording.
+// Player moves through a recording. What moves it may take some tens of
+// milliseconds: the screen does so in commands.
 type Player interface {
 	Range() (from, to time.Time)
 	Position() time.Time
 	Playing() bool
 	Speed() float64
-	SetPlaying(bool)
+	SetPlaying(bool) error
 	SetSpeed(float64)
-	Seek(time.Time)
+	Seek(time.Time) error
 	// Step moves by entries, back where it is negative.
-	Step(entries int)
+	Step(entries int) error
 	// SeekError moves to the next failed sync or write, or with back to the one
 	// before; false where there is none.
-	SeekError(back bool) bool
+	SeekError(back bool) (bool, error)
+	// Remarks say what is to be known of the recording; empty where nothing is.
+	Remarks() string
 }

@@ -100,8 +100,7 @@ func (m *model) setSpeed(rest string) tea.Cmd {
 func (m *model) seek(rest string) tea.Cmd {
 	from, to := m.env.Player.Range()
 	if d, err := time.ParseDuration(strings.TrimPrefix(rest, "+")); err == nil {
-		m.env.Player.Seek(from.Add(d))
-		return nil
+		return moving(func() error { return m.env.Player.Seek(from.Add(d)) })
 	}
 	for _, layout := range []string{"15:04:05.999", "15:04"} {
 		at, err := time.ParseInLocation(layout, rest, m.env.location())
@@ -113,8 +112,7 @@ func (m *model) seek(rest string) tea.Cmd {
 		if at.Before(from) && !at.AddDate(0, 0, 1).After(to) {
 			at = at.AddDate(0, 0, 1) // over midnight
 		}
-		m.env.Player.Seek(at)
-		return nil
+		return moving(func() error { return m.env.Player.Seek(at) })
 	}
 	return complain(fmt.Sprintf("seek %q: a time such as 15:04:05, or +90s", rest))
 }

@@ -34,6 +34,8 @@ type Options struct {
 	Copy func(text string) (how string, err error)
 	// Location is that of the times shown; UTC where it is nil.
 	Location *time.Location
+	// Once: Plain prints the rows of one snapshot and ends.
+	Once bool
 	// Start is the page shown first; 1 where it is zero.
 	Start int
 	// Connect makes the parts while the screen is up already, and returns what

@@ -115,14 +115,23 @@ func (m *model) playing() []action {
 		return nil
 	}
 	by := func(d time.Duration) func() tea.Cmd {
-		return func() tea.Cmd { p.Seek(p.Position().Add(d)); return nil }
+		return func() tea.Cmd { at := p.Position().Add(d); return moving(func() error { return p.Seek(at) }) }
+	}
+	step := func(n int) func() tea.Cmd {
+		return func() tea.Cmd { return moving(func() error { return p.Step(n) }) }
 	}
 	errorAt := func(back bool) func() tea.Cmd {
 		return func() tea.Cmd {
-			if !p.SeekError(back) {
-				return say("There is no further error.")
+			return func() tea.Msg {
+				found, err := p.SeekError(back)
+				switch {
+				case err != nil:
+					return sayMsg{text: err.Error(), bad: true}
+				case !found:
+					return sayMsg{text: "There is no further error."}
+				}
+				return nil
 			}
-			return nil
 		}
 	}
 	speed := func(factor float64) func() tea.Cmd {
@@ -132,13 +141,13 @@ func (m *model) playing() []action {
 		}
 	}
 	return []action{
-		{keys: []string{" "}, label: "play/stop", help: "Play the recording, or stop it.", do: func() tea.Cmd { p.SetPlaying(!p.Playing()); return nil }},
+		{keys: []string{" "}, label: "play/stop", help: "Play the recording, or stop it.", do: func() tea.Cmd { play := !p.Playing(); return moving(func() error { return p.SetPlaying(play) }) }},
 		{keys: []string{"left"}, label: "-5s", help: "Go back five seconds; shift for a minute.", do: by(-5 * time.Second)},
 		{keys: []string{"right"}, label: "+5s", help: "Go on five seconds; shift for a minute.", do: by(5 * time.Second)},
 		{keys: []string{"shift+left"}, help: "Go back a minute.", do: by(-time.Minute)},
 		{keys: []string{"shift+right"}, help: "Go on a minute.", do: by(time.Minute)},
-		{keys: []string{"."}, help: "Go to the next entry.", do: func() tea.Cmd { p.Step(1); return nil }},
-		{keys: []string{","}, help: "Go to the entry before.", do: func() tea.Cmd { p.Step(-1); return nil }},
+		{keys: []string{"."}, help: "Go to the next entry.", do: step(1)},
+		{keys: []string{","}, help: "Go to the entry before.", do: step(-1)},
 		{keys: []string{"]"}, label: "error", help: "Go to the next error.", do: errorAt(false)},
 		{keys: []string{"["}, help: "Go to the error before.", do: errorAt(true)},
 		{keys: []string{"+"}, help: "Play twice as fast.", do: speed(2)},
@@ -146,7 +155,18 @@ func (m *model) playing() []action {
 	}
 }
 
+// moving moves a recording; the journal brings what is there.
+func moving(move func() error) tea.Cmd {
+	return func() tea.Msg {
+		if err := move(); err != nil {
+			return sayMsg{text: "move in the recording: " + err.Error(), bad: true}
+		}
+		return nil
+	}
+}
+
+// The speeds of a replay.
 const (
-	minSpeed = 1.0 / 16
-	maxSpeed = 128
+	minSpeed = 0.1
+	maxSpeed = 100
 )

@@ -230,6 +230,9 @@ func (m *model) playline(w int) string {
 		sign = fmt.Sprintf("playing %gx", p.Speed())
 	}
 	left := fmt.Sprintf(" %s  %s  +%s of %s  ", sign, m.env.clock(at), age(at.Sub(from)), age(to.Sub(from)))
+	if remarks := p.Remarks(); remarks != "" {
+		left += remarks + "  "
+	}
 	room := max(w-render.Width(left)-3, 0)
 	done := 0
 	if span := to.Sub(from); span > 0 {

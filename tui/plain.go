@@ -27,6 +27,9 @@ func Plain(ctx context.Context, o Options, w io.Writer) error {
 	if err := p.printf("[PAGE] %s\n", p.model.table[p.model.shown-1].name); err != nil {
 		return err
 	}
+	if o.Once {
+		return p.once()
+	}
 	p.start(p.model.Init())
 	for {
 		select {
@@ -57,6 +60,37 @@ type plain struct {
 func (p *plain) printf(format string, args ...any) error {
 	_, err := fmt.Fprintf(p.w, format, args...)
 	return err
+}
+
+// once prints the rows of the journal's next snapshot, with what the page has to ask
+// for.
+func (p *plain) once() error {
+	snap, err := p.model.env.Journal.Next(p.ctx, nil)
+	if err != nil {
+		return err
+	}
+	e := p.model.env
+	e.now, e.snap, e.latest = e.Now(), snap, snap
+	p.run(p.model.page().update(shownMsg{}, e))
+	p.run(p.model.all(snapshotMsg{}))
+	return p.look()
+}
+
+// run carries a command out, and what follows from it.
+func (p *plain) run(cmd tea.Cmd) {
+	if cmd == nil {
+		return
+	}
+	switch msg := cmd().(type) {
+	case nil:
+	case tea.BatchMsg:
+		for _, c := range msg {
+			p.run(c)
+		}
+	default:
+		_, next := p.model.Update(msg)
+		p.run(next)
+	}
 }
 
 // start runs a command as Bubble Tea does: on a goroutine, its message comes back.

@@ -123,6 +123,9 @@ func (o *tuiOptions) run(ctx context.Context) error {
 		return errNoTerminal
 	}
 	o.plain = o.plain || dumb
+	if o.from != "" {
+		return o.replay(ctx, theme)
+	}
 	if !o.sandboxed {
 		if err := o.offerSandbox(); err != nil {
 			return err
@@ -248,6 +251,8 @@ func (o *tuiOptions) connect(ctx context.Context, s *session, mode state.Mode, o
 	if err != nil {
 		return nil, err
 	}
+	recorder := &screenRecorder{session: s}
+	s.onStop(func(context.Context) error { return recorder.close() })
 	s.attachable("tui")
 	if len(objects) > 0 {
 		if err := s.apply(ctx, objects, namespace); err != nil {
