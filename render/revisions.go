@@ -40,7 +40,7 @@ func Revisions(list []state.Revision, opts RevisionOptions) Table {
 		if opts.PodsUnknown {
 			pods = "?"
 		}
-		row := []string{strconv.FormatInt(r.Revision, 10), orNone(r.Hash), opts.Since(r.Created), pods, revisionStatus(r)}
+		row := []string{strconv.FormatInt(r.Revision, 10), orNone(r.Hash), opts.Since(r.Created), pods, RevisionStatus(r)}
 		if opts.Wide {
 			row = append(row, strings.TrimSuffix(r.Object.Resource, "s")+"/"+r.Object.Name, orNone(numbers(r.Former)),
 				orNone(strings.Join(r.Images, ",")), orNone(someOf(r.Pods)))
@@ -54,9 +54,9 @@ func Revisions(list []state.Revision, opts RevisionOptions) Table {
 	return t
 }
 
-// revisionStatus is "current" for what is asked for where nothing else runs,
+// RevisionStatus is "current" for what is asked for where nothing else runs,
 // "update" for what is being rolled out over the current one.
-func revisionStatus(r state.Revision) string {
+func RevisionStatus(r state.Revision) string {
 	switch {
 	case r.Current:
 		return "current"

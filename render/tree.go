@@ -80,7 +80,7 @@ func (t *treeText) node(n *state.OwnerNode, lead, below string) {
 	row[4] = cell{text: t.age(n.Object.Created)}
 	row[5] = cell{text: strings.Join(n.Object.Finalizers, ",")}
 	if t.opts.Wide {
-		row[6] = cell{text: ownership(n.Edge)}
+		row[6] = cell{text: Ownership(n.Edge)}
 		row[7] = cell{text: n.Object.UID}
 		if n.Status != nil {
 			row[8] = cell{text: n.Status.Message}
@@ -89,10 +89,7 @@ func (t *treeText) node(n *state.OwnerNode, lead, below string) {
 	row[9] = notes(n)
 	t.grid.add(row...)
 	for i, d := range n.Dependents {
-		branch, down := "├── ", "│   "
-		if i == len(n.Dependents)-1 {
-			branch, down = "└── ", "    "
-		}
+		branch, down := TreeBranch(i == len(n.Dependents)-1)
 		t.node(d, below+branch, below+down)
 	}
 	if n.Hidden > 0 {
@@ -100,6 +97,15 @@ func (t *treeText) node(n *state.OwnerNode, lead, below string) {
 		row[1] = cell{lead: below + "└── ", text: "… " + counted(n.Hidden, "more below", "more below"), style: dim}
 		t.grid.add(row...)
 	}
+}
+
+// TreeBranch is what stands before a dependent's name, and before the names of
+// what is below it.
+func TreeBranch(last bool) (branch, below string) {
+	if last {
+		return "└── ", "    "
+	}
+	return "├── ", "│   "
 }
 
 func (t *treeText) nameStyle(n *state.OwnerNode) style {
@@ -144,7 +150,8 @@ func healthStyle(h state.Health) style {
 	return plain
 }
 
-func ownership(e *state.OwnerEdge) string {
+// Ownership says how an object hangs on the owner above it: "controller,blocks".
+func Ownership(e *state.OwnerEdge) string {
 	if e == nil {
 		return "-"
 	}
@@ -158,10 +165,18 @@ func ownership(e *state.OwnerEdge) string {
 	return strings.Join(words, ",")
 }
 
-// notes say what a reader of the tree must not take for granted.
 func notes(n *state.OwnerNode) cell {
+	text, wrong := TreeNotes(n)
+	if wrong {
+		return cell{text: text, style: red}
+	}
+	return cell{text: text, style: yellow}
+}
+
+// TreeNotes say what a reader of the tree must not take for granted about a
+// node; wrong where GC does not follow its reference.
+func TreeNotes(n *state.OwnerNode) (text string, wrong bool) {
 	var words []string
-	s := yellow
 	if n.Absent {
 		word := "owner not there"
 		for _, d := range n.Dependents {
@@ -182,7 +197,7 @@ func notes(n *state.OwnerNode) cell {
 			state.OwnerWaiting:      "GC will delete it",
 		}[n.Edge.Verdict]
 		if n.Edge.Verdict != state.OwnerWaiting && n.Edge.Verdict != state.OwnerUnknown {
-			s = red
+			wrong = true
 		}
 		words = append(words, text+": "+n.Edge.Why)
 	}
@@ -192,7 +207,7 @@ func notes(n *state.OwnerNode) cell {
 	if n.Repeated {
 		words = append(words, "dependents shown above")
 	}
-	return cell{text: strings.Join(words, "; "), style: s}
+	return strings.Join(words, "; "), wrong
 }
 
 // TreeNames are the names of the objects in the trees, each once, as

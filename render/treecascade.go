@@ -60,8 +60,8 @@ func WriteCascade(w io.Writer, c state.Cascade, opts CascadeOptions) error {
 			text(line{{"  ", plain}, {l, plain}})
 		}
 	}
-	section("Held by finalizers:", held(c.Objects))
-	section("Owner references that GC does not follow:", unfollowed(c.Absent))
+	section("Held by finalizers:", CascadeHeld(c.Objects))
+	section("Owner references that GC does not follow:", CascadeUnfollowed(c.Absent))
 	section("Note:", c.Notes)
 	out.WriteString("\n")
 	text(tally(c.Objects))
@@ -76,20 +76,25 @@ func cascadeTable(c state.Cascade, wide bool) *grid {
 		if o.Step > 0 {
 			step = strconv.Itoa(o.Step)
 		}
-		why := o.Why
-		if len(o.Behind) > 0 && o.Fate == state.FateBehind {
-			why += "; after " + refs(o.Behind)
-		}
-		if len(o.Dropped) > 0 {
-			why += "; loses its reference to " + owners(o.Dropped)
-		}
 		policy := ""
 		if wide {
 			policy = string(o.Policy)
 		}
-		g.add(cell{text: step}, cell{text: string(o.Fate), style: fateStyle(o.Fate)}, cell{text: o.Object.Ref.String()}, cell{text: policy}, cell{text: why})
+		g.add(cell{text: step}, cell{text: string(o.Fate), style: fateStyle(o.Fate)}, cell{text: o.Object.Ref.String()}, cell{text: policy}, cell{text: CascadeWhy(o)})
 	}
 	return g
+}
+
+// CascadeWhy says in a sentence why an object has its fate.
+func CascadeWhy(o state.CascadeObject) string {
+	why := o.Why
+	if len(o.Behind) > 0 && o.Fate == state.FateBehind {
+		why += "; after " + refs(o.Behind)
+	}
+	if len(o.Dropped) > 0 {
+		why += "; loses its reference to " + owners(o.Dropped)
+	}
+	return why
 }
 
 func fateStyle(f state.CascadeFate) style {
@@ -126,7 +131,8 @@ func few(names []string) string {
 	return strings.Join(names[:fewNames], ", ") + fmt.Sprintf(" and %d more", len(names)-fewNames)
 }
 
-func held(objects []state.CascadeObject) []string {
+// CascadeHeld says of each finalizer that holds an object who removes it.
+func CascadeHeld(objects []state.CascadeObject) []string {
 	var lines []string
 	for _, o := range objects {
 		for _, f := range o.HeldBy {
@@ -148,7 +154,9 @@ func held(objects []state.CascadeObject) []string {
 	return lines
 }
 
-func unfollowed(list []state.CascadeReference) []string {
+// CascadeUnfollowed are the owner references that GC does not follow, with the
+// reason.
+func CascadeUnfollowed(list []state.CascadeReference) []string {
 	lines := make([]string, len(list))
 	for i, r := range list {
 		verdict := map[state.OwnerVerdict]string{
@@ -191,6 +199,9 @@ func tally(objects []state.CascadeObject) line {
 	}
 	return append(l, span{".", plain})
 }
+
+// CascadeTally is how many objects have which fate, in a line.
+func CascadeTally(objects []state.CascadeObject) string { return tally(objects).draw(0, false) }
 
 // CascadeNames are the names of what goes, in its order, as `kubectl get -o
 // name` prints them; what is held or behind something is among it, what stays is
