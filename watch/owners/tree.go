@@ -202,13 +202,7 @@ func (g *Graph) climb(o *Object, seen map[string]bool, top func(*Object)) {
 			continue
 		}
 		seen[o.UID] = true
-		var alive []*Object
-		for _, ref := range o.Owners {
-			verdict, _ := g.Verdict(o, ref)
-			if owner := g.byUID[ref.UID]; owner != nil && (verdict == state.OwnerPresent || verdict == state.OwnerWaiting) {
-				alive = append(alive, owner)
-			}
-		}
+		alive := g.living(o)
 		if len(alive) == 0 {
 			top(o)
 		}

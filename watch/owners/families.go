@@ -1,0 +1,98 @@
+package owners
+
+import (
+	"slices"
+
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+)
+
+// Roots are the objects at which the trees of the graph start, in the order of
+// types and names: those without a living owner that own something or name an
+// owner. What neither owns nor is owned is left out. Of objects that own each
+// other in a circle, with nothing above them, the first is taken.
+func (g *Graph) Roots() []*Object {
+	related := make([]*Object, 0, len(g.byUID))
+	for uid, o := range g.byUID {
+		if len(o.Owners) > 0 || len(g.dependents[uid]) > 0 {
+			related = append(related, o)
+		}
+	}
+	slices.SortFunc(related, compareObjects)
+	var roots []*Object
+	covered := map[string]bool{}
+	take := func(o *Object) {
+		roots = append(roots, o)
+		covered[o.UID] = true
+		for queue := []string{o.UID}; len(queue) > 0; queue = queue[1:] {
+			for _, d := range g.dependents[queue[0]] {
+				if !covered[d.UID] {
+					covered[d.UID] = true
+					queue = append(queue, d.UID)
+				}
+			}
+		}
+	}
+	for _, o := range related {
+		if len(g.living(o)) == 0 {
+			take(o)
+		}
+	}
+	if len(covered) < len(related) {
+		for _, o := range related {
+			if !covered[o.UID] {
+				take(o)
+			}
+		}
+		slices.SortFunc(roots, compareObjects)
+	}
+	return roots
+}
+
+// living are the owners of an object that are there.
+func (g *Graph) living(o *Object) []*Object {
+	var alive []*Object
+	for _, ref := range o.Owners {
+		verdict, _ := g.Verdict(o, ref)
+		if owner := g.byUID[ref.UID]; owner != nil && (verdict == state.OwnerPresent || verdict == state.OwnerWaiting) {
+			alive = append(alive, owner)
+		}
+	}
+	return alive
+}
+
+// Families are the Trees of the roots, whole, below the owners that they name
+// and that are not there. A root with several of those is below each.
+func (g *Graph) Families(roots []*Object) []*state.OwnerNode {
+	var out []*state.OwnerNode
+	absent := map[string]*state.OwnerNode{}
+	for i, tree := range g.Trees(roots, 0) {
+		o, shown := roots[i], false
+		for _, ref := range o.Owners {
+			verdict, why := g.Verdict(o, ref)
+			if verdict == state.OwnerPresent || verdict == state.OwnerWaiting {
+				continue
+			}
+			id := ref.UID + " " + ref.APIVersion + " " + ref.Kind + " " + o.Namespace + " " + ref.Name
+			above := absent[id]
+			if above == nil {
+				above = &state.OwnerNode{Object: g.claimed(o, ref), Absent: true}
+				absent[id] = above
+				out = append(out, above)
+			}
+			if slices.ContainsFunc(above.Dependents, func(n *state.OwnerNode) bool { return n.Object.UID == o.UID }) {
+				continue
+			}
+			child := *tree
+			child.Edge = &state.OwnerEdge{Controller: ref.Controller, BlockOwnerDeletion: ref.BlockOwnerDeletion, Verdict: verdict, Why: why}
+			if shown && len(child.Dependents) > 0 {
+				child.Dependents, child.Repeated = nil, true
+			}
+			above.Dependents = append(above.Dependents, &child)
+			shown = true
+		}
+		if !shown {
+			out = append(out, tree)
+		}
+	}
+	return out
+}
