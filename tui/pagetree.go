@@ -1,3 +1,439 @@
 package tui
 
-func newTreePage() page { return newControllersPage() }
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"github.com/kctl-ctrl/kctl-ctrl/render"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+)
+
+// treePage is page 5: who owns what.
+type treePage struct {
+	base
+	list list
+	// subject is the object whose tree is shown, nil for the trees of a
+	// namespace; past are the subjects before it.
+	subject *state.Ref
+	past    []*state.Ref
+	// chosen is the namespace that the user named, nil where none.
+	chosen *string
+
+	asking asking
+	// built is the snapshot of a tree that was made of one.
+	built *state.Snapshot
+	ticks int
+	tree  *grown
+	print uint64
+	rows  *treeRows
+	folds map[string]bool
+	// follow is where the cursor goes with the next answer.
+	follow *state.Ref
+	shown  bool
+
+	cascade *cascadeView
+}
+
+func newTreePage() page {
+	return &treePage{rows: &treeRows{}, folds: map[string]bool{}}
+}
+
+// namespace is that of the trees where there is no subject. All of a cluster's
+// are read only when the user asks for them.
+func (p *treePage) namespace(e *env) string {
+	s := e.snap.Session
+	switch {
+	case p.chosen != nil:
+		return *p.chosen
+	case s.Namespace != "" || s.Sandbox || e.Owners == nil:
+		return s.Namespace
+	}
+	return "default"
+}
+
+func (p *treePage) update(msg tea.Msg, e *env) tea.Cmd {
+	switch msg := msg.(type) {
+	case shownMsg:
+		p.shown = true
+		if p.tree == nil || p.built != nil {
+			p.asking.forget() // there is nothing yet, or the backend has come since
+		}
+		return p.askIfDue(e)
+	case hiddenMsg:
+		p.shown = false
+		p.asking.stop()
+	case snapshotMsg:
+		return p.moved(e)
+	case tickMsg:
+		p.ticks++
+		return p.askIfDue(e)
+	case answer[*grown]:
+		if p.asking.done(msg.round, e.now, msg.err) {
+			return p.took(e, msg.value)
+		}
+	case answer[cascadeAnswer]:
+		if p.cascade != nil {
+			p.cascade.took(e, msg)
+		}
+	}
+	return nil
+}
+
+// moved: there is a new snapshot.
+func (p *treePage) moved(e *env) tea.Cmd {
+	if !p.shown {
+		return nil
+	}
+	if e.Owners == nil {
+		if p.built == nil || e.snap.Objects.Len() <= snapshotAtOnce {
+			return p.askIfDue(e)
+		}
+		return nil
+	}
+	if p.tree == nil || p.asking.asked.IsZero() {
+		return p.askIfDue(e)
+	}
+	if now := p.tree.print(e.snap); now != p.print {
+		p.print, p.asking.changed = now, true
+		return p.askIfDue(e)
+	}
+	return nil
+}
+
+const (
+	// snapshotAtOnce is up to how many objects a tree is made of each snapshot;
+	// of more of them at ticks, the more the fewer.
+	snapshotAtOnce  = 2000
+	snapshotPerTick = 20_000
+)
+
+func (p *treePage) askIfDue(e *env) tea.Cmd {
+	switch {
+	case !p.shown:
+		return nil
+	case e.snap.Session.Mode == "" && p.subject == nil:
+		return nil // which namespace the session is about is not known yet
+	case e.Owners == nil:
+		n := e.snap.Objects.Len()
+		if p.asking.flying() || p.built == e.snap || n > snapshotAtOnce && p.built != nil && p.ticks%(1+n/snapshotPerTick) != 0 {
+			return nil
+		}
+		return p.ask(e)
+	case p.asking.due(e.now):
+		return p.ask(e)
+	}
+	return nil
+}
+
+// ask puts the question for what is to be shown.
+func (p *treePage) ask(e *env) tea.Cmd {
+	owners, subject, namespace, snap := e.Owners, p.subject, p.namespace(e), e.snap
+	p.built = nil
+	if owners == nil {
+		p.built = snap
+	}
+	return askNow(&p.asking, e, pageTree, func(ctx context.Context) (*grown, error) {
+		var tree state.OwnerTree
+		var err error
+		switch {
+		case owners == nil:
+			tree = snapshotTree(snap, namespace, subject)
+		case subject != nil:
+			tree, err = owners.Tree(ctx, *subject)
+		default:
+			tree, err = owners.Roots(ctx, namespace)
+		}
+		if err != nil {
+			return nil, err
+		}
+		return grow(tree), nil
+	})
+}
+
+// took takes a new tree over; after an error the old one stays.
+func (p *treePage) took(e *env, tree *grown) tea.Cmd {
+	if tree == nil {
+		return nil
+	}
+	p.tree, p.print = tree, tree.print(e.snap)
+	p.list.columns = tree.columns()
+	if p.follow != nil {
+		p.reveal(*p.follow)
+	}
+	p.flatten(e)
+	if p.follow != nil {
+		for i, r := range p.rows.rows {
+			if !r.Absent && r.Object.Same(*p.follow) {
+				p.list.to(p.rows, i)
+				break
+			}
+		}
+		p.follow = nil
+	}
+	// What changed while the question was under way is asked for next.
+	return p.moved(e)
+}
+
+func (p *treePage) flatten(e *env) {
+	if p.tree == nil {
+		p.rows = &treeRows{}
+		return
+	}
+	p.rows = p.tree.flatten(p.folds, p.filter)
+	tree := p.tree
+	p.rows.cells = func(r treeRow) []cell { return tree.cells(e, r) }
+	p.list.sync(p.rows)
+}
+
+// reveal unfolds what is above an object.
+func (p *treePage) reveal(ref state.Ref) {
+	var visit func(n *state.OwnerNode) bool
+	visit = func(n *state.OwnerNode) bool {
+		if !n.Absent && n.Object.Same(ref) {
+			return true
+		}
+		for _, d := range n.Dependents {
+			if visit(d) {
+				p.folds[nodeKey(n)] = false
+				return true
+			}
+		}
+		return false
+	}
+	for _, root := range p.tree.tree.Roots {
+		if visit(root) {
+			return
+		}
+	}
+}
+
+// turn shows another tree.
+func (p *treePage) turn(e *env, to *state.Ref) tea.Cmd {
+	p.asking.forget()
+	p.subject, p.follow, p.tree, p.built, p.cascade = to, to, nil, nil, nil
+	p.filter, p.folds, p.list.selected = filter{}, map[string]bool{}, ""
+	p.flatten(e)
+	return p.ask(e)
+}
+
+func (p *treePage) focus(s subject, e *env) (tea.Cmd, bool) {
+	if s.object.Resource == "" || s.object.Name == "" {
+		return nil, false
+	}
+	ref := s.object
+	p.past = nil
+	return p.turn(e, &ref), true
+}
+
+func (p *treePage) filtering() *filtering {
+	if p.cascade != nil {
+		return nil
+	}
+	return &filtering{current: p.filter, set: func(f filter) {
+		p.filter = f
+		if p.tree != nil {
+			cells := p.rows.cells
+			p.rows = p.tree.flatten(p.folds, f)
+			p.rows.cells = cells
+		}
+	}}
+}
+
+func (p *treePage) key(key string, e *env) bool {
+	if p.cascade != nil {
+		return p.cascade.key(key)
+	}
+	return p.list.key(p.rows, key)
+}
+
+func (p *treePage) back() bool {
+	if p.cascade == nil {
+		return false
+	}
+	p.cascade.asking.stop()
+	p.cascade = nil
+	return true
+}
+
+func (p *treePage) title(e *env) string {
+	if p.cascade != nil {
+		return p.cascade.title(e)
+	}
+	name := "roots in all namespaces"
+	if namespace := p.namespace(e); namespace != "" {
+		name = "roots in namespace " + namespace
+	}
+	if p.subject != nil {
+		name = p.subject.String()
+	}
+	parts := []string{"Tree: " + name}
+	if p.tree != nil {
+		parts = append(parts, fmt.Sprintf("%d objects", p.tree.nodes))
+		if n := len(p.tree.tree.Gaps); n > 0 {
+			parts = append(parts, fmt.Sprintf("PARTIAL: %d not read (m)", n))
+		}
+		if n := p.tree.tree.StatusNotRead; n > 0 {
+			parts = append(parts, fmt.Sprintf("status of %d not read", n))
+		}
+	}
+	if e.Owners == nil {
+		return strings.Join(append(parts, "managing owners only"), ", ")
+	}
+	return strings.Join(append(parts, p.asking.since(e)...), ", ")
+}
+
+func (p *treePage) current() *treeRow {
+	p.list.sync(p.rows)
+	if p.list.cursor >= len(p.rows.rows) {
+		return nil
+	}
+	return &p.rows.rows[p.list.cursor]
+}
+
+func (p *treePage) view(e *env, w, h int) []string {
+	if p.cascade != nil {
+		return p.cascade.view(e, w, h)
+	}
+	return beside(e.Theme, w, h,
+		func(w, h int) []string { return p.list.view(e.Theme, p.rows, w, h, p.empty(e)) },
+		func(w int) []line { return p.detail(e, p.current(), w) })
+}
+
+// empty says why there is no row.
+func (p *treePage) empty(e *env) string {
+	switch {
+	case p.tree == nil && p.asking.err != nil:
+		return "It could not be read; r asks again. " + p.asking.err.Error()
+	case p.tree == nil && e.Owners == nil:
+		return "Looking into the journal…"
+	case p.tree == nil:
+		return "Asking who owns what…"
+	case p.filter.text != "":
+		return "Nothing here matches the filter."
+	case p.subject != nil && e.Owners == nil:
+		return "No informer has this object."
+	case p.subject != nil:
+		return "The object is not there any more. R shows the roots."
+	}
+	return "Nothing here owns anything. n chooses another namespace."
+}
+
+func (p *treePage) under(e *env) subject {
+	if p.cascade != nil {
+		return p.cascade.under()
+	}
+	r := p.current()
+	if r == nil {
+		return subject{explain: "owner"}
+	}
+	s := subject{kind: onObject, object: r.Object.Ref, name: kubectlName(r.Object), explain: "owner"}
+	switch {
+	case r.Absent:
+		s.explain = "absent-owner"
+	case !r.Object.Deleting.IsZero() && len(r.Object.Finalizers) > 0:
+		s.explain = "finalizer"
+	}
+	return s
+}
+
+// kubectlName is what kubectl understands.
+func kubectlName(o state.OwnedObject) string {
+	if o.Kind == "" {
+		return o.Type() + "/" + o.Name
+	}
+	return render.ObjectName(o)
+}
+
+func (p *treePage) plain(*env) []plainRow {
+	out := make([]plainRow, 0, len(p.rows.rows))
+	for _, r := range p.rows.rows {
+		text := []string{render.KindName(r.Object)}
+		if r.parent >= 0 {
+			text = append(text, "below "+render.KindName(p.rows.rows[r.parent].Object))
+		}
+		if r.Object.Namespace != "" {
+			text = append(text, "namespace "+r.Object.Namespace)
+		}
+		ready, status := nodeStatus(r.OwnerNode)
+		if words := strings.TrimSpace(ready + " " + status.text()); words != "" {
+			text = append(text, "status "+words)
+		}
+		if words := ownership(r.Edge); words != "" {
+			text = append(text, "ownership "+words)
+		}
+		if len(r.Object.Finalizers) > 0 {
+			text = append(text, "finalizers "+strings.Join(r.Object.Finalizers, " "))
+		}
+		if note, _ := nodeNote(r.OwnerNode); note != "" {
+			text = append(text, note)
+		}
+		out = append(out, plainRow{r.id, strings.Join(text, ", ")})
+	}
+	return out
+}
+
+// detail is all that is known of one object.
+func (p *treePage) detail(e *env, r *treeRow, w int) []line {
+	if r == nil {
+		return nil
+	}
+	o := r.Object
+	out := []line{heading(render.KindName(o))}
+	out = append(out, fact("type", o.Type(), styleText)...)
+	out = append(out, fact("namespace", cmp.Or(o.Namespace, "none: it is cluster-scoped"), styleText)...)
+	out = append(out, fact("uid", o.UID, styleText)...)
+	if r.Absent {
+		out = append(out, fact("exists", "no: it is known from references to it only", styleWarn)...)
+	}
+	if !o.Created.IsZero() {
+		out = append(out, fact("age", e.ago(o.Created), styleText)...)
+	}
+	if r.Status != nil {
+		out = append(out, fact("status", strings.TrimSpace(r.Status.Ready+" "+r.Status.State), healthStyle(r.Status.Health))...)
+		out = append(out, indent(wrapped(r.Status.Message, w-4, styleText), 3)...)
+	}
+	if !o.Deleting.IsZero() {
+		out = append(out, fact("deleting", "since "+e.clock(o.Deleting)+", held by the finalizers below", styleWarn)...)
+	}
+	out = append(out, fact("last event", lastEvent(e, o.Ref), styleText)...)
+	if note, style := nodeNote(r.OwnerNode); note != "" {
+		out = append(out, indent(wrapped(note, w-2, style), 1)...)
+	}
+	out = append(out, line{}, heading("Owners"))
+	for _, ref := range o.Owners {
+		words := ref.Kind + " " + ref.Name
+		if ref.Controller {
+			words += ", controller"
+		}
+		if ref.BlockOwnerDeletion {
+			words += ", blockOwnerDeletion"
+		}
+		_, there := p.rows.byKey[ref.UID]
+		if above := r.parent; above >= 0 && above < len(p.rows.rows) && p.rows.rows[above].Object.UID == ref.UID {
+			there = true
+		}
+		if !there {
+			words += ", not in this tree"
+		}
+		out = append(out, indent(wrapped(words, w-2, styleText), 1)...)
+	}
+	if len(o.Owners) == 0 {
+		out = append(out, line{{" none", styleDim}})
+	}
+	if e.Owners == nil {
+		out = append(out, indent(wrapped("The journal knows the managing owner only: neither others, nor blockOwnerDeletion, finalizers and status.", w-2, styleDim), 1)...)
+		return out
+	}
+	out = append(out, line{}, heading("Finalizers"))
+	for _, f := range o.Finalizers {
+		out = append(out, line{{" " + f, styleText}})
+	}
+	if len(o.Finalizers) == 0 {
+		out = append(out, line{{" none", styleDim}})
+	}
+	return out
+}

@@ -31,8 +31,6 @@ func newPrompt(m promptMsg, history []string) *prompt {
 	in.Cursor.SetMode(cursor.CursorStatic) // view draws it; a blink would be a timer per key
 	in.SetValue(m.value)
 	in.CursorEnd()
-	// It does not blink: each blink would be a picture of the whole screen.
-	in.Cursor.SetMode(cursor.CursorStatic)
 	in.Focus()
 	return &prompt{label: m.label, input: in, complete: m.complete, done: m.done, history: history, recall: len(history)}
 }

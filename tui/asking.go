@@ -1,0 +1,96 @@
+package tui
+
+import (
+	"context"
+	"time"
+
+	tea "github.com/charmbracelet/bubbletea"
+)
+
+const (
+	// askSoonest is the least time between two questions whose answer has
+	// changed, askLatest the time after which a question is asked again in any
+	// case.
+	askSoonest = 2 * time.Second
+	askLatest  = 15 * time.Second
+	// askShare bounds the part of the time that a question is under way: one
+	// that took a second is asked every eleven at most.
+	askShare = 10
+)
+
+// asking is a question that a page asks again and again while it is shown: one
+// at a time, not too often, and soon after something has changed. What was
+// answered stays until the next answer.
+type asking struct {
+	stale
+	cancel context.CancelFunc
+	// asked is when the last question was put, got when it was answered, took
+	// how long that was; err is of the last answer.
+	asked, got time.Time
+	took       time.Duration
+	err        error
+	// changed: the answer would be another one now.
+	changed bool
+}
+
+// flying: the question is under way.
+func (a *asking) flying() bool { return a.cancel != nil }
+
+// due says whether it is time to ask again.
+func (a *asking) due(now time.Time) bool {
+	wait := askLatest
+	if a.changed {
+		wait = askSoonest
+	}
+	return !a.flying() && (a.asked.IsZero() || now.Sub(a.asked) >= max(wait, askShare*a.took))
+}
+
+// stop gives a question up; its answer will not count.
+func (a *asking) stop() {
+	if a.cancel != nil {
+		a.cancel()
+		a.cancel = nil
+		a.next()
+		a.asked = time.Time{}
+	}
+}
+
+// forget is stop, for a question about something else.
+func (a *asking) forget() {
+	a.stop()
+	*a = asking{stale: a.stale}
+}
+
+// done takes an answer in; false for one that does not count any more.
+func (a *asking) done(round int, now time.Time, err error) bool {
+	if !a.is(round) || a.cancel == nil {
+		return false
+	}
+	a.cancel()
+	a.cancel = nil
+	a.got, a.took, a.err = now, now.Sub(a.asked), err
+	return true
+}
+
+// askNow puts the question, in place of one that is under way.
+func askNow[T any](a *asking, e *env, p pageID, question func(context.Context) (T, error)) tea.Cmd {
+	a.stop()
+	ctx, cancel := context.WithCancel(e.ctx)
+	a.cancel, a.asked, a.changed = cancel, e.now, false
+	return ask(p, a.next(), func() (T, error) { return question(ctx) })
+}
+
+// since says how old an answer is and what is wrong with it, for a title.
+func (a *asking) since(e *env) []string {
+	var out []string
+	if a.flying() {
+		out = append(out, "asking…")
+	}
+	if a.err != nil {
+		out = append(out, "FAILED: "+a.err.Error())
+	}
+	if old := e.now.Sub(a.got); !a.got.IsZero() && old >= askLatest+askSoonest {
+		out = append(out, "as of "+age(old)+" ago")
+	}
+	return out
+}

@@ -1,0 +1,290 @@
+package tui
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"github.com/kctl-ctrl/kctl-ctrl/render"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+)
+
+// cascadeView previews the deletion of one object. It lies over the tree.
+type cascadeView struct {
+	object state.OwnedObject
+	policy state.CascadePolicy
+	asking asking
+	// answers are kept by policy, so that going to and fro costs nothing.
+	answers map[state.CascadePolicy]cascadeAnswer
+	list    list
+}
+
+// cascadeAnswer is a preview, with what is said of all of it.
+type cascadeAnswer struct {
+	policy  state.CascadePolicy
+	cascade state.Cascade
+	tally   string
+	at      time.Time
+	places  map[string]int
+}
+
+// cascadePolicies are the three ways of deletion, with their keys.
+var cascadePolicies = [3]struct {
+	key    string
+	policy state.CascadePolicy
+	help   string
+}{
+	{"b", state.CascadeBackground, "Preview a background deletion: the object goes first, then what it owns."},
+	{"f", state.CascadeForeground, "Preview a foreground deletion: what the object owns goes first, as far as it blocks it."},
+	{"o", state.CascadeOrphan, "Preview an orphaning deletion: only the object goes; what it owned stays without it."},
+}
+
+// preview opens the view, with the policy that kubectl deletes with.
+func (p *treePage) preview(e *env, o state.OwnedObject) tea.Cmd {
+	p.cascade = &cascadeView{
+		object: o, answers: map[state.CascadePolicy]cascadeAnswer{},
+		list: list{columns: []column{
+			{title: "STEP", right: true}, {title: "FATE", min: 8}, {title: "OBJECT", grow: true, min: 24}, {title: "WHY", grow: true, min: 20},
+		}},
+	}
+	return p.cascade.choose(e, state.CascadeBackground)
+}
+
+// choose shows a policy, and asks where it was not asked yet.
+func (v *cascadeView) choose(e *env, policy state.CascadePolicy) tea.Cmd {
+	v.policy = policy
+	v.asking.forget()
+	if _, known := v.answers[policy]; known {
+		v.list.sync(v.rows())
+		return nil
+	}
+	return v.ask(e)
+}
+
+func (v *cascadeView) ask(e *env) tea.Cmd {
+	owners, ref, policy, now := e.Owners, v.object.Ref, v.policy, e.now
+	return askNow(&v.asking, e, pageTree, func(ctx context.Context) (cascadeAnswer, error) {
+		c, err := owners.Cascade(ctx, ref, policy)
+		a := cascadeAnswer{policy: policy, cascade: c, at: now, places: make(map[string]int, len(c.Objects))}
+		if err == nil {
+			a.tally = render.CascadeTally(c.Objects)
+			for i, o := range c.Objects {
+				a.places[cascadeID(o)] = i
+			}
+		}
+		return a, err
+	})
+}
+
+func (v *cascadeView) took(e *env, msg answer[cascadeAnswer]) {
+	if v.asking.done(msg.round, e.now, msg.err) && msg.err == nil {
+		v.answers[msg.value.policy] = msg.value
+		v.list.sync(v.rows())
+	}
+}
+
+func cascadeID(o state.CascadeObject) string {
+	if o.Object.UID != "" {
+		return o.Object.UID
+	}
+	return o.Object.Ref.String()
+}
+
+// cascadeRows are the objects of an answer, found by their uid.
+type cascadeRows struct {
+	slice[state.CascadeObject]
+	places map[string]int
+}
+
+func (r cascadeRows) Find(id string) int {
+	if i, ok := r.places[id]; ok {
+		return i
+	}
+	return -1
+}
+
+func (v *cascadeView) rows() cascadeRows {
+	a := v.answers[v.policy]
+	return cascadeRows{slice[state.CascadeObject]{a.cascade.Objects, cascadeID, func(o state.CascadeObject) []cell {
+		step := "stays"
+		if o.Step > 0 {
+			step = itoa(o.Step)
+		}
+		return []cell{
+			word(step, styleDim), word(string(o.Fate), fateStyle(o.Fate)), word(o.Object.Ref.String(), styleText), word(render.CascadeWhy(o), styleDim),
+		}
+	}}, a.places}
+}
+
+func fateStyle(f state.CascadeFate) styleName {
+	switch f {
+	case state.FateDeleted:
+		return styleBad
+	case state.FateSurvives:
+		return styleGood
+	case state.FateOrphaned:
+		return styleAccent
+	}
+	return styleWarn
+}
+
+func (v *cascadeView) key(key string) bool { return v.list.key(v.rows(), key) }
+
+func (v *cascadeView) title(e *env) string {
+	parts := []string{"Delete preview: " + render.KindName(v.object) + " (nothing is deleted)"}
+	parts = append(parts, v.asking.since(e)...)
+	if a, ok := v.answers[v.policy]; ok && !v.asking.flying() {
+		if old := e.now.Sub(a.at); old >= askLatest {
+			parts = append(parts, "as of "+age(old)+" ago (r)")
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+func (v *cascadeView) current() (state.CascadeObject, bool) {
+	rows := v.rows()
+	return rows.at(&v.list)
+}
+
+func (v *cascadeView) under() subject {
+	o, ok := v.current()
+	if !ok {
+		return subject{explain: "cascade"}
+	}
+	s := subject{kind: onObject, object: o.Object.Ref, name: kubectlName(o.Object), explain: "cascade"}
+	if len(o.HeldBy) > 0 {
+		s.explain = "finalizer"
+	}
+	return s
+}
+
+func (v *cascadeView) actions(e *env) []action {
+	var out []action
+	for _, c := range cascadePolicies {
+		out = append(out, action{
+			keys: []string{c.key}, label: strings.ToLower(string(c.policy)), help: c.help,
+			do: func() tea.Cmd { return v.choose(e, c.policy) },
+		})
+	}
+	nothing := ""
+	a, known := v.answers[v.policy]
+	if !known {
+		nothing = "there is no answer yet"
+	}
+	return append(out,
+		action{keys: []string{"enter", "d"}, label: "as text", help: "Show the whole preview as a text: all reasons, finalizers, references and notes.", off: nothing, do: func() tea.Cmd { return v.text(a) }},
+		action{keys: []string{"r"}, label: "again", help: "Ask again now.", do: func() tea.Cmd { return v.ask(e) }},
+		action{keys: []string{"x"}, label: "close", help: "Close the preview.", do: func() tea.Cmd { return send(tea.KeyMsg{Type: tea.KeyEsc}) }},
+	)
+}
+
+// text is the preview as `kctl-ctrl cascade` prints it.
+func (v *cascadeView) text(a cascadeAnswer) tea.Cmd {
+	title := "Delete preview: " + render.KindName(v.object)
+	return func() tea.Msg {
+		var out strings.Builder
+		if err := render.WriteCascade(&out, a.cascade, render.CascadeOptions{Wide: true}); err != nil {
+			return sayMsg{text: title + ": " + err.Error(), bad: true}
+		}
+		for _, l := range render.ReadSummary(a.cascade.Cost, a.cascade.Gaps) {
+			out.WriteString(l + "\n")
+		}
+		return showMsg{textOf(title, out.String())}
+	}
+}
+
+// view draws the policies, the tally, the objects, and what is said of the one
+// under the cursor.
+func (v *cascadeView) view(e *env, w, h int) []string {
+	a, known := v.answers[v.policy]
+	top := []line{v.policies(), {{" " + a.tally, styleBold}}}
+	switch {
+	case v.asking.err != nil && !known:
+		top[1] = line{{" It could not be worked out; r asks again.", styleBad}}
+	case !known:
+		top[1] = line{{" Reading what the deletion can touch…", styleDim}}
+	case !a.cascade.Complete:
+		top = append(top, line{{" INCOMPLETE: some types could not be read, and what is hidden there is missing here (d)", styleBad}})
+	}
+	body := max(h-len(top), 0)
+	out := fit(e.Theme, top, w, min(len(top), h))
+	rows := v.rows()
+	if w >= wide {
+		return append(out, beside(e.Theme, w, body,
+			func(w, h int) []string { return v.list.view(e.Theme, rows, w, h, v.problem()) },
+			func(w int) []line { return v.detail(a, w) })...)
+	}
+	panel := min(max(body/3, body-rows.Len()-2, 4), body)
+	out = append(out, v.list.view(e.Theme, rows, w, body-panel, v.problem())...)
+	below := append([]line{{{strings.Repeat("─", w), styleDim}}}, v.detail(a, w)...)
+	if len(below) > panel {
+		below = append(below[:panel-1], line{{" … d shows the rest", styleDim}})
+	}
+	return append(out, fit(e.Theme, below, w, panel)...)
+}
+
+func (v *cascadeView) problem() string {
+	if v.asking.err != nil {
+		return v.asking.err.Error()
+	}
+	return ""
+}
+
+// policies tells which of the three is shown, by brackets.
+func (v *cascadeView) policies() line {
+	l := line{{" policy ", styleDim}}
+	for _, c := range cascadePolicies {
+		name := string(c.policy)
+		if c.policy == v.policy {
+			l = append(l, span{"[" + c.key + " " + name + "] ", styleTitle})
+		} else {
+			l = append(l, span{" " + c.key + " " + name + "  ", styleDim})
+		}
+	}
+	return l
+}
+
+// detail is what is said of the object under the cursor, then of the whole.
+func (v *cascadeView) detail(a cascadeAnswer, w int) []line {
+	var out []line
+	if o, ok := v.current(); ok {
+		out = append(out, v.objectDetail(a, o, w)...)
+	}
+	paragraphs := func(title string, style styleName, texts []string) {
+		if len(texts) == 0 {
+			return
+		}
+		out = append(out, line{}, heading(title))
+		for _, t := range texts {
+			out = append(out, indent(wrapped(t, w-2, style), 1)...)
+		}
+	}
+	paragraphs("Notes", styleText, a.cascade.Notes)
+	paragraphs("Not read", styleBad, render.GapLines(a.cascade.Gaps))
+	return out
+}
+
+func (v *cascadeView) objectDetail(a cascadeAnswer, o state.CascadeObject, w int) []line {
+	out := []line{append(heading(render.KindName(o.Object)), span{"  " + string(o.Fate), fateStyle(o.Fate)})}
+	add := func(text string, style styleName) { out = append(out, indent(wrapped(text, w-2, style), 1)...) }
+	add(render.CascadeWhy(o), styleText)
+	for _, text := range render.CascadeHeld([]state.CascadeObject{o}) {
+		add("held: "+strings.TrimPrefix(text, o.Object.Ref.String()+": "), styleWarn)
+	}
+	var absent []state.CascadeReference
+	for _, r := range a.cascade.Absent {
+		if r.Dependent.Same(o.Object.Ref) {
+			absent = append(absent, r)
+		}
+	}
+	for _, text := range render.CascadeUnfollowed(absent) {
+		add("not followed: "+text, styleWarn)
+	}
+	if o.Policy != "" && o.Policy != v.policy {
+		add(fmt.Sprintf("it is deleted by %s", o.Policy), styleDim)
+	}
+	return out
+}

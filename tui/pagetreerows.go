@@ -1,0 +1,331 @@
+package tui
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/kctl-ctrl/kctl-ctrl/render"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+)
+
+const (
+	// foldFrom is the size from which on a tree comes folded below its roots.
+	foldFrom = 2000
+	// maxBranches is the depth from which on a row says its depth instead of
+	// drawing the branches before it.
+	maxBranches = 16
+)
+
+// grown is an answer with what is counted in it once. It does not change.
+type grown struct {
+	tree  state.OwnerTree
+	nodes int
+	// types are those of its objects, uids the objects, where they are few.
+	types map[string]bool
+	refs  []state.Ref
+	// What the columns need.
+	namespaces, statuses, ages, finalizers, notes bool
+}
+
+// fewRefs is up to how many objects of a tree are looked up in each snapshot.
+const fewRefs = 500
+
+// grow counts a tree. It is for a command.
+func grow(tree state.OwnerTree) *grown {
+	g := &grown{tree: tree, types: map[string]bool{}}
+	first := ""
+	for i, root := range tree.Roots {
+		if i == 0 {
+			first = root.Object.Namespace
+		}
+		root.Walk(func(n *state.OwnerNode) {
+			g.nodes++
+			g.types[n.Object.Type()] = true
+			if len(g.refs) <= fewRefs {
+				g.refs = append(g.refs, n.Object.Ref)
+			}
+			note, _ := nodeNote(n)
+			g.namespaces = g.namespaces || n.Object.Namespace != first
+			g.statuses = g.statuses || n.Status != nil || !n.Object.Deleting.IsZero()
+			g.ages = g.ages || !n.Object.Created.IsZero()
+			g.finalizers = g.finalizers || len(n.Object.Finalizers) > 0
+			g.notes = g.notes || note != ""
+		})
+	}
+	return g
+}
+
+// print changes when the objects of the tree, or what they own, have changed in a
+// snapshot. Of a large tree it looks at its types only.
+func (g *grown) print(s *state.Snapshot) uint64 {
+	sum := uint64(14695981039346656037)
+	mix := func(text string) {
+		for i := range len(text) {
+			sum = (sum ^ uint64(text[i])) * 1099511628211
+		}
+	}
+	if len(g.refs) > fewRefs {
+		for name, i := range s.Informers.All() {
+			if g.types[name] {
+				sum += i.Events
+			}
+		}
+		return sum
+	}
+	for _, ref := range g.refs {
+		if o := s.Object(ref); o != nil {
+			mix(o.UID)
+			mix(o.ResourceVersion)
+		}
+		for d := range s.OwnedBy(ref.UID) {
+			mix(d.UID)
+		}
+	}
+	return sum
+}
+
+// treeRow is a node that is not folded away.
+type treeRow struct {
+	*state.OwnerNode
+	id     string
+	lead   string
+	depth  int
+	parent int
+	folded bool
+}
+
+// nodeKey tells an object from others; what is known from references only has a
+// key of its own.
+func nodeKey(n *state.OwnerNode) string {
+	if n.Absent {
+		return "?" + n.Object.UID + " " + n.Object.Ref.String()
+	}
+	if n.Object.UID == "" {
+		return n.Object.Ref.String()
+	}
+	return n.Object.UID
+}
+
+// treeRows are the rows of a tree; made anew when it, the folds or the filter
+// change.
+type treeRows struct {
+	rows  []treeRow
+	byID  map[string]int
+	byKey map[string]int
+	cells func(treeRow) []cell
+}
+
+func (r *treeRows) Len() int           { return len(r.rows) }
+func (r *treeRows) ID(i int) string    { return r.rows[i].id }
+func (r *treeRows) Cells(i int) []cell { return r.cells(r.rows[i]) }
+
+// Find is the place of a row, or of its object where that hangs on another owner
+// now.
+func (r *treeRows) Find(id string) int {
+	if i, ok := r.byID[id]; ok {
+		return i
+	}
+	if i, ok := r.byKey[id[strings.LastIndex(id, "\x00")+1:]]; ok {
+		return i
+	}
+	return -1
+}
+
+// flatten makes the rows. Folds say what the user folded, by key.
+func (g *grown) flatten(folds map[string]bool, f filter) *treeRows {
+	out := &treeRows{byID: map[string]int{}, byKey: map[string]int{}}
+	var keep map[*state.OwnerNode]bool
+	if f.match != nil {
+		keep = map[*state.OwnerNode]bool{}
+		for _, root := range g.tree.Roots {
+			matching(root, f, keep)
+		}
+	}
+	shownOf := func(nodes []*state.OwnerNode) []*state.OwnerNode {
+		if keep == nil {
+			return nodes
+		}
+		var kept []*state.OwnerNode
+		for _, n := range nodes {
+			if keep[n] {
+				kept = append(kept, n)
+			}
+		}
+		return kept
+	}
+	var visit func(n *state.OwnerNode, parent, depth int, lead, below string)
+	visit = func(n *state.OwnerNode, parent, depth int, lead, below string) {
+		key := nodeKey(n)
+		row := treeRow{OwnerNode: n, id: key, lead: lead, depth: depth, parent: parent}
+		if parent >= 0 {
+			row.id = nodeKey(out.rows[parent].OwnerNode) + "\x00" + key
+		}
+		folded, said := folds[key]
+		if !said {
+			folded = g.nodes > foldFrom
+		}
+		row.folded = folded && keep == nil && len(n.Dependents) > 0
+		at := len(out.rows)
+		out.rows = append(out.rows, row)
+		if _, seen := out.byID[row.id]; !seen {
+			out.byID[row.id] = at
+		}
+		if first, seen := out.byKey[key]; !seen || out.rows[first].Absent {
+			out.byKey[key] = at
+		}
+		if row.folded {
+			return
+		}
+		children := shownOf(n.Dependents)
+		for i, d := range children {
+			branch, down := render.TreeBranch(i == len(children)-1)
+			if depth+1 > maxBranches {
+				visit(d, at, depth+1, fmt.Sprintf("… level %d: ", depth+1), below)
+				continue
+			}
+			visit(d, at, depth+1, below+branch, below+down)
+		}
+	}
+	for _, root := range shownOf(g.tree.Roots) {
+		visit(root, -1, 0, "", "")
+	}
+	return out
+}
+
+// matching keeps the nodes that a filter shows, and those above them.
+func matching(n *state.OwnerNode, f filter, keep map[*state.OwnerNode]bool) bool {
+	fields := []string{render.KindName(n.Object), n.Object.Namespace, n.Object.Type()}
+	fields = append(fields, n.Object.Finalizers...)
+	if n.Status != nil {
+		fields = append(fields, n.Status.State)
+	}
+	note, _ := nodeNote(n)
+	yes := f.matches(append(fields, note)...)
+	for _, d := range n.Dependents {
+		if matching(d, f, keep) {
+			yes = true
+		}
+	}
+	if yes {
+		keep[n] = true
+	}
+	return yes
+}
+
+// columns are those that a tree has something for.
+func (g *grown) columns() []column {
+	out := []column{{title: "NAME", grow: true, min: 24}}
+	if g.namespaces {
+		out = append(out, column{title: "NAMESPACE", max: 30, drop: 3})
+	}
+	if g.statuses {
+		out = append(out, column{title: "READY"}, column{title: "STATUS", min: 9, max: 24})
+	}
+	if g.ages {
+		out = append(out, column{title: "AGE", right: true, min: 4})
+	}
+	out = append(out, column{title: "LAST EVENT", max: 16, drop: 2}, column{title: "OWNERSHIP", drop: 1})
+	if g.finalizers {
+		out = append(out, column{title: "FINALIZERS", max: 40, drop: 4})
+	}
+	if g.notes {
+		out = append(out, column{title: "NOTES", grow: true, min: 14})
+	}
+	return out
+}
+
+func (g *grown) cells(e *env, r treeRow) []cell {
+	name := cell{{r.lead, styleDim}, {render.KindName(r.Object), nameStyle(r.OwnerNode)}}
+	if r.folded {
+		name = append(name, span{fmt.Sprintf(" [+%d]", len(r.Dependents)), styleAccent})
+	}
+	if r.Hidden > 0 {
+		name = append(name, span{fmt.Sprintf(" [%d more not shown]", r.Hidden), styleWarn})
+	}
+	out := []cell{name}
+	if g.namespaces {
+		out = append(out, word(r.Object.Namespace, styleDim))
+	}
+	if g.statuses {
+		ready, status := nodeStatus(r.OwnerNode)
+		out = append(out, plainCell(ready), status)
+	}
+	if g.ages {
+		out = append(out, plainCell(e.ago(r.Object.Created)))
+	}
+	out = append(out, word(lastEvent(e, r.Object.Ref), styleDim), word(ownership(r.Edge), styleDim))
+	if g.finalizers {
+		out = append(out, word(strings.Join(r.Object.Finalizers, ","), warnIf(!r.Object.Deleting.IsZero())))
+	}
+	if g.notes {
+		note, style := nodeNote(r.OwnerNode)
+		out = append(out, word(note, style))
+	}
+	return out
+}
+
+func nameStyle(n *state.OwnerNode) styleName {
+	switch {
+	case n.Absent:
+		return styleDim
+	case n.Target:
+		return styleBold
+	}
+	return styleText
+}
+
+func ownership(edge *state.OwnerEdge) string {
+	if edge == nil {
+		return ""
+	}
+	return render.Ownership(edge)
+}
+
+// nodeNote is what is odd about a node.
+func nodeNote(n *state.OwnerNode) (string, styleName) {
+	note, wrong := render.TreeNotes(n)
+	style := styleWarn
+	if wrong {
+		style = styleBad
+	}
+	if o := n.Object; !o.Deleting.IsZero() && len(o.Finalizers) > 0 {
+		held := "held by " + strings.Join(o.Finalizers, ", ")
+		if note == "" {
+			return held, style
+		}
+		note = held + "; " + note
+	}
+	return note, style
+}
+
+// nodeStatus is an object's readiness and its state, in words.
+func nodeStatus(n *state.OwnerNode) (ready string, status cell) {
+	switch {
+	case n.Status != nil:
+		return n.Status.Ready, word(n.Status.State, healthStyle(n.Status.Health))
+	case !n.Object.Deleting.IsZero():
+		return "", word("Terminating", styleWarn)
+	}
+	return "", nil
+}
+
+func healthStyle(h state.Health) styleName {
+	switch h {
+	case state.HealthReady:
+		return styleGood
+	case state.HealthProgressing:
+		return styleWarn
+	case state.HealthFailed:
+		return styleBad
+	}
+	return styleText
+}
+
+// lastEvent is what an informer told last of an object.
+func lastEvent(e *env, ref state.Ref) string {
+	o := e.snap.Object(ref)
+	if o == nil || !o.Same(ref) {
+		return ""
+	}
+	return string(o.Change) + " " + e.ago(o.Changed)
+}
