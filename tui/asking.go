@@ -31,6 +31,9 @@ type asking struct {
 	err        error
 	// changed: the answer would be another one now.
 	changed bool
+	// pace makes all times longer for what costs the server more; 1 where it is
+	// zero.
+	pace int
 }
 
 // flying: the question is under way.
@@ -42,6 +45,7 @@ func (a *asking) due(now time.Time) bool {
 	if a.changed {
 		wait = askSoonest
 	}
+	wait *= time.Duration(max(a.pace, 1))
 	return !a.flying() && (a.asked.IsZero() || now.Sub(a.asked) >= max(wait, askShare*a.took))
 }
 
@@ -58,7 +62,7 @@ func (a *asking) stop() {
 // forget is stop, for a question about something else.
 func (a *asking) forget() {
 	a.stop()
-	*a = asking{stale: a.stale}
+	*a = asking{stale: a.stale, pace: a.pace}
 }
 
 // done takes an answer in; false for one that does not count any more.
@@ -89,7 +93,7 @@ func (a *asking) since(e *env) []string {
 	if a.err != nil {
 		out = append(out, "FAILED: "+a.err.Error())
 	}
-	if old := e.now.Sub(a.got); !a.got.IsZero() && old >= askLatest+askSoonest {
+	if old := e.now.Sub(a.got); !a.got.IsZero() && old >= (askLatest+askSoonest)*time.Duration(max(a.pace, 1)) {
 		out = append(out, "as of "+age(old)+" ago")
 	}
 	return out

@@ -171,7 +171,8 @@ type Owners interface {
 
 // Revisions read the histories of pod templates.
 type Revisions interface {
-	// List gives what has a history: Deployments, StatefulSets, DaemonSets.
+	// List gives what has a history: Deployments, StatefulSets, DaemonSets. An
+	// error beside histories says what is missing from them.
 	List(ctx context.Context) ([]state.RevisionList, error)
 	// Of reads one history whole.
 	Of(ctx context.Context, object state.Ref) (state.RevisionList, error)

@@ -80,7 +80,9 @@ func shopTree() state.OwnerTree {
 }
 
 func shopCascades() map[state.CascadePolicy]state.Cascade {
-	object := func(group, resource, kind, name string) state.OwnedObject { return owned(group, resource, kind, name).Object }
+	object := func(group, resource, kind, name string) state.OwnedObject {
+		return owned(group, resource, kind, name).Object
+	}
 	web, set := object("apps", "deployments", "Deployment", "web"), object("apps", "replicasets", "ReplicaSet", "web-7c9")
 	pod, shared := object("", "pods", "Pod", "web-7c9-5fx"), object("", "configmaps", "ConfigMap", "shared")
 	keeper := state.OwnerRef{APIVersion: "shop.example/v1", Kind: "Widget", Name: "till", UID: "uid-till"}
@@ -123,7 +125,7 @@ func TestTreePage(t *testing.T) {
 	s.press("l", "l").has("> ├── ReplicaSet/web-7c9")
 	s.press("h", "h").has("> Deployment/web ")
 	s.press("x").golden("cascade-80x24")
-	s.press("j", "j").has("removed by the Job controller", "no loop of Kubernetes removes it (set by till-operator)")
+	s.press("j", "j").has("removed by the Job controller", "no loop of Kubernetes removes it")
 	s.press("j").has("not followed: configmaps shop/shared → ConfigMap elsewhere: absent")
 	s.press("o").has("[o Orphan]", "INCOMPLETE", "orphaned")
 	s.press("enter").has("not read (forbidden) in namespace shop: secrets").press("esc")
