@@ -124,17 +124,8 @@ func (o *cascadeOptions) run(ctx context.Context) error {
 
 // play reads what the deletion can touch and works it out.
 func (o *cascadeOptions) play(ctx context.Context, c *ownersOf, targets []*owners.Object, policy state.CascadePolicy) (state.Cascade, error) {
-	graph, err := c.Scan(ctx, o.scope(c, targets))
+	graph, targets, err := c.ScanAround(ctx, o.scope(c, targets), targets)
 	if err != nil {
-		return state.Cascade{}, err
-	}
-	uids := make([]string, len(targets))
-	for i, t := range targets {
-		graph.Add(t)
-		targets[i], uids[i] = graph.Object(t.UID), t.UID
-	}
-	concerned := append(graph.Descendants(uids...), targets...)
-	if err := c.CompleteOwners(ctx, graph, concerned); err != nil {
 		return state.Cascade{}, err
 	}
 	cascade := graph.Cascade(targets, policy)

@@ -16,8 +16,6 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/discovery/cached/memory"
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
 
@@ -167,15 +165,10 @@ func (o *revisionsOptions) read(ctx context.Context) (*revisions.Reader, *revisi
 			return nil, nil, errors.New("a ReplicaSet is a revision of its Deployment and has none of its own: ask for deployment/NAME")
 		}
 	}
-	objects, err := dynamic.NewForConfig(config)
+	reader, err := revisionReader(config)
 	if err != nil {
-		return nil, nil, fmt.Errorf("make a client for %s: %w", config.Host, err)
+		return nil, nil, err
 	}
-	partial, err := metadata.NewForConfig(config)
-	if err != nil {
-		return nil, nil, fmt.Errorf("make a client for %s: %w", config.Host, err)
-	}
-	reader := revisions.NewReader(objects, partial)
 	history, err := reader.Read(ctx, target)
 	if err != nil {
 		return nil, nil, explainRead(err)

@@ -185,14 +185,9 @@ func (o *treeOptions) read(ctx context.Context, g *grownTree) error {
 		return err
 	}
 	if o.up || o.root {
-		above := owners.NewGraph(kinds)
-		for _, r := range g.roots {
-			above.Add(r)
-		}
-		for _, r := range g.roots {
-			if err := g.cluster.ClimbFrom(ctx, above, r); err != nil {
-				return err
-			}
+		above, err := g.cluster.Above(ctx, g.roots)
+		if err != nil {
+			return err
 		}
 		if o.up {
 			g.graph = above

@@ -48,6 +48,17 @@ func (g *Graph) Roots() []*Object {
 	return roots
 }
 
+// Dependent are the objects that name an owner. No order.
+func (g *Graph) Dependent() []*Object {
+	var list []*Object
+	for _, o := range g.byUID {
+		if len(o.Owners) > 0 {
+			list = append(list, o)
+		}
+	}
+	return list
+}
+
 // living are the owners of an object that are there.
 func (g *Graph) living(o *Object) []*Object {
 	var alive []*Object

@@ -254,6 +254,41 @@ func (r *Reader) parallel(n int, do func(int)) {
 	wg.Wait()
 }
 
+// Above reads the owners of these objects up to those that have none, into a
+// graph of its own.
+func (r *Reader) Above(ctx context.Context, objects []*Object) (*Graph, error) {
+	kinds, err := r.Kinds(ctx)
+	if err != nil {
+		return nil, err
+	}
+	above := NewGraph(kinds)
+	for _, o := range objects {
+		above.Add(o)
+	}
+	for _, o := range objects {
+		if err := r.ClimbFrom(ctx, above, o); err != nil {
+			return nil, err
+		}
+	}
+	return above, nil
+}
+
+// ScanAround scans a scope for what the deletion of the targets can touch, and
+// looks up the other owners of that. The targets come back as the graph has them.
+func (r *Reader) ScanAround(ctx context.Context, s Scope, targets []*Object) (*Graph, []*Object, error) {
+	graph, err := r.Scan(ctx, s)
+	if err != nil {
+		return nil, nil, err
+	}
+	found := make([]*Object, len(targets))
+	uids := make([]string, len(targets))
+	for i, t := range targets {
+		graph.Add(t)
+		found[i], uids[i] = graph.Object(t.UID), t.UID
+	}
+	return graph, found, r.CompleteOwners(ctx, graph, append(graph.Descendants(uids...), found...))
+}
+
 // ClimbFrom reads the owners of an object up to those that have none: one
 // request each, no list.
 func (r *Reader) ClimbFrom(ctx context.Context, g *Graph, o *Object) error {

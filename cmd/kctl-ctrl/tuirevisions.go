@@ -1,0 +1,129 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+
+	"github.com/kctl-ctrl/kctl-ctrl/tui"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/revisions"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+)
+
+// Bounds of the list of all histories: whole objects are read for it.
+const (
+	tuiHistories    = 10_000
+	tuiHistoryPods  = 20_000
+	tuiHistoryError = 3
+)
+
+// tuiRevisions reads histories for the screen.
+type tuiRevisions struct {
+	config    *rest.Config
+	namespace func() string
+}
+
+var _ tui.Revisions = (*tuiRevisions)(nil)
+
+// newTUIRevisions makes the reader; an empty namespace is all.
+func newTUIRevisions(config *rest.Config, namespace func() string) *tuiRevisions {
+	return &tuiRevisions{config: config, namespace: namespace}
+}
+
+// revisionReader makes a reader of histories.
+func revisionReader(config *rest.Config) (*revisions.Reader, error) {
+	objects, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("make a client for %s: %w", config.Host, err)
+	}
+	partial, err := metadata.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("make a client for %s: %w", config.Host, err)
+	}
+	return revisions.NewReader(objects, partial), nil
+}
+
+// List gives all histories; its error beside them says what could not be read.
+func (v *tuiRevisions) List(ctx context.Context) ([]state.RevisionList, error) {
+	ctx, cancel := context.WithTimeout(ctx, tuiReadTimeout)
+	defer cancel()
+	reader, err := revisionReader(v.config)
+	if err != nil {
+		return nil, err
+	}
+	histories, gaps, err := reader.ReadAll(ctx, v.namespace(), revisions.AllLimits{Objects: tuiHistories, Pods: tuiHistoryPods})
+	if err != nil {
+		return nil, explainRead(err)
+	}
+	lists := make([]state.RevisionList, len(histories))
+	for i, h := range histories {
+		lists[i] = h.List()
+	}
+	return lists, gapsError(gaps)
+}
+
+// gapsError puts what could not be read into one line.
+func gapsError(gaps []error) error {
+	var words []string
+	for i, gap := range gaps {
+		if i == tuiHistoryError {
+			words = append(words, fmt.Sprintf("and %d more", len(gaps)-i))
+			break
+		}
+		words = append(words, explainRead(gap).Error())
+	}
+	if words == nil {
+		return nil
+	}
+	return errors.New(strings.Join(words, "; "))
+}
+
+func (v *tuiRevisions) history(ctx context.Context, object state.Ref) (*revisions.History, error) {
+	resource, kind, known := revisions.WellKnown(object.Type())
+	if !known {
+		return nil, fmt.Errorf("%s keep no revisions that this screen reads: try 'kctl-ctrl revisions'", object.Type())
+	}
+	reader, err := revisionReader(v.config)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, tuiReadTimeout)
+	defer cancel()
+	h, err := reader.Read(ctx, revisions.Target{Resource: resource, Kind: kind, Namespace: object.Namespace, Name: object.Name})
+	if err != nil {
+		return nil, explainRead(err)
+	}
+	return h, nil
+}
+
+// Of reads one history.
+func (v *tuiRevisions) Of(ctx context.Context, object state.Ref) (state.RevisionList, error) {
+	h, err := v.history(ctx, object)
+	if err != nil {
+		return state.RevisionList{}, err
+	}
+	return h.List(), nil
+}
+
+// Diff compares two revisions, or one with the object as it is.
+func (v *tuiRevisions) Diff(ctx context.Context, object state.Ref, from, to string) (state.RevisionDiff, error) {
+	h, err := v.history(ctx, object)
+	if err != nil {
+		return state.RevisionDiff{}, err
+	}
+	return h.Diff(from, to)
+}
+
+// Undo previews a rollback.
+func (v *tuiRevisions) Undo(ctx context.Context, object state.Ref, to int64) (state.RevisionUndo, error) {
+	h, err := v.history(ctx, object)
+	if err != nil {
+		return state.RevisionUndo{}, err
+	}
+	return h.Undo(to)
+}
