@@ -309,18 +309,6 @@ func nodeStatus(n *state.OwnerNode) (ready string, status cell) {
 	return "", nil
 }
 
-func healthStyle(h state.Health) styleName {
-	switch h {
-	case state.HealthReady:
-		return styleGood
-	case state.HealthProgressing:
-		return styleWarn
-	case state.HealthFailed:
-		return styleBad
-	}
-	return styleText
-}
-
 // lastEvent is what an informer told last of an object.
 func lastEvent(e *env, ref state.Ref) string {
 	o := e.snap.Object(ref)
