@@ -87,7 +87,8 @@ func askNow[T any](a *asking, e *env, p pageID, question func(context.Context) (
 // since says how old an answer is and what is wrong with it, for a title.
 func (a *asking) since(e *env) []string {
 	var out []string
-	if a.flying() {
+	// An answer mostly comes at once: a word for it would only flicker.
+	if a.flying() && (a.got.IsZero() || e.now.Sub(a.asked) >= time.Second) {
 		out = append(out, "asking…")
 	}
 	if a.err != nil {

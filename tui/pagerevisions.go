@@ -8,6 +8,7 @@ import (
 
 	tea "github.com/charmbracelet/bubbletea"
 
+	"github.com/kctl-ctrl/kctl-ctrl/render"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -302,4 +303,27 @@ func (p *revisionsPage) under(*env) subject {
 	return subject{kind: onRevision, object: r.revision.Object, name: r.revision.Object.Type() + "/" + r.revision.Object.Name}
 }
 
-func (p *revisionsPage) plain(*env) []plainRow { return plainRows(&p.list, p.rows) }
+// plain has every revision, folded or not.
+func (p *revisionsPage) plain(*env) []plainRow {
+	var out []plainRow
+	add := func(id string, words ...string) {
+		out = append(out, plainRow{id, strings.Join(slices.DeleteFunc(words, func(w string) bool { return w == "" }), ", ")})
+	}
+	for i := range p.lists {
+		h := &p.lists[i]
+		if !p.filter.matches(historyFields(h)...) {
+			continue
+		}
+		name := render.KindName(historyObject(h))
+		add(historyKey(h), name, "namespace "+h.Object.Namespace, historyStatus(h).text())
+		for j := range h.Items {
+			r := &h.Items[j]
+			pods := "pods not known"
+			if h.PodsKnown {
+				pods = fmt.Sprintf("%d pods", r.PodCount)
+			}
+			add(revisionID(h, r), name+" revision "+revisionName(r), "namespace "+h.Object.Namespace, render.RevisionStatus(*r), pods, strings.Join(r.Images, " "), r.ChangeCause)
+		}
+	}
+	return out
+}

@@ -101,6 +101,14 @@ func TestRevisionsPage(t *testing.T) {
 		t.Errorf("asked %s, want %s", got, want)
 	}
 
+	var lines []string
+	for _, row := range s.page().plain(s.env) {
+		lines = append(lines, row.text)
+	}
+	if got := strings.Join(lines, "\n"); len(lines) != 7 || !strings.Contains(got, "StatefulSet/db revision #2, namespace shop, update, 1 pods, db:2, to db:2") {
+		t.Errorf("as lines:\n%s", got)
+	}
+
 	wide := revisionsScreen(t, f, 200, 60)
 	wide.press("E", "G", "m").golden("revisions-200x60")
 }

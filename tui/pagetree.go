@@ -178,12 +178,22 @@ func (p *treePage) took(e *env, tree *grown) tea.Cmd {
 	return p.moved(e)
 }
 
+// isFolded says what is folded: what the user folded, and much of a large tree.
+func (p *treePage) isFolded(key string) bool {
+	if folded, said := p.folds[key]; said {
+		return folded
+	}
+	return p.tree.nodes > foldFrom
+}
+
+func unfolded(string) bool { return false }
+
 func (p *treePage) flatten(e *env) {
 	if p.tree == nil {
 		p.rows = &treeRows{}
 		return
 	}
-	p.rows = p.tree.flatten(p.folds, p.filter)
+	p.rows = p.tree.flatten(p.isFolded, p.filter)
 	tree := p.tree
 	p.rows.cells = func(r treeRow) []cell { return tree.cells(e, r) }
 	p.list.sync(p.rows)
@@ -237,7 +247,7 @@ func (p *treePage) filtering() *filtering {
 		p.filter = f
 		if p.tree != nil {
 			cells := p.rows.cells
-			p.rows = p.tree.flatten(p.folds, f)
+			p.rows = p.tree.flatten(p.isFolded, f)
 			p.rows.cells = cells
 		}
 	}}
@@ -348,12 +358,17 @@ func kubectlName(o state.OwnedObject) string {
 	return render.ObjectName(o)
 }
 
+// plain has every object, folded or not.
 func (p *treePage) plain(*env) []plainRow {
-	out := make([]plainRow, 0, len(p.rows.rows))
-	for _, r := range p.rows.rows {
+	if p.tree == nil {
+		return nil
+	}
+	rows := p.tree.flatten(unfolded, p.filter)
+	out := make([]plainRow, 0, len(rows.rows))
+	for _, r := range rows.rows {
 		text := []string{render.KindName(r.Object)}
 		if r.parent >= 0 {
-			text = append(text, "below "+render.KindName(p.rows.rows[r.parent].Object))
+			text = append(text, "below "+render.KindName(rows.rows[r.parent].Object))
 		}
 		if r.Object.Namespace != "" {
 			text = append(text, "namespace "+r.Object.Namespace)

@@ -210,6 +210,8 @@ func TestTreeKeepsTheOldAnswer(t *testing.T) {
 	s := ownersScreen(t, f, 120, 24)
 	p := s.page().(*treePage)
 	cmd := p.ask(s.env)
+	s.has("Deployment/web").hasNot("asking…")
+	s.env.now = s.env.now.Add(time.Second)
 	s.has("asking…", "Deployment/web")
 	f.err = errors.New("list pods in namespace shop: the server at https://x does not answer")
 	s.run(cmd)
@@ -283,6 +285,9 @@ func TestLargeTree(t *testing.T) {
 	f := &fakeOwners{tree: largeTree(30, 100)}
 	s := ownersScreen(t, f, 80, 24)
 	s.has("ReplicaSet/set-0 [+100]").hasNot("Pod/")
+	if rows := s.page().plain(s.env); len(rows) != 3030 || rows[1].text != "Pod/set-0-pod-0, below ReplicaSet/set-0, namespace shop, status 1/1 Running, ownership controller,blocks" {
+		t.Errorf("%d lines, %q", len(rows), rows[1].text)
+	}
 	s.press("E").has("Pod/set-0-pod-0").press("G").has("set-29-pod-99")
 	s.press("F").has("> ReplicaSet/set-29 [+100]")
 }

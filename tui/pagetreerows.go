@@ -131,8 +131,9 @@ func (r *treeRows) Find(id string) int {
 	return -1
 }
 
-// flatten makes the rows. Folds say what the user folded, by key.
-func (g *grown) flatten(folds map[string]bool, f filter) *treeRows {
+// flatten makes the rows. Folded tells by its key whether what is below a node
+// is hidden; a filter shows all that matches.
+func (g *grown) flatten(isFolded func(key string) bool, f filter) *treeRows {
 	out := &treeRows{byID: map[string]int{}, byKey: map[string]int{}}
 	var keep map[*state.OwnerNode]bool
 	if f.match != nil {
@@ -160,11 +161,7 @@ func (g *grown) flatten(folds map[string]bool, f filter) *treeRows {
 		if parent >= 0 {
 			row.id = nodeKey(out.rows[parent].OwnerNode) + "\x00" + key
 		}
-		folded, said := folds[key]
-		if !said {
-			folded = g.nodes > foldFrom
-		}
-		row.folded = folded && keep == nil && len(n.Dependents) > 0
+		row.folded = keep == nil && len(n.Dependents) > 0 && isFolded(key)
 		at := len(out.rows)
 		out.rows = append(out.rows, row)
 		if _, seen := out.byID[row.id]; !seen {

@@ -253,6 +253,10 @@ func (o *tuiOptions) connect(ctx context.Context, s *session, mode state.Mode, o
 	}
 	recorder := &screenRecorder{session: s}
 	s.onStop(func(context.Context) error { return recorder.close() })
+	within := func() string { return namespace }
+	families := newTUIOwners(reading, s.hub.Flush().Session.Context, within)
+	s.onStop(func(context.Context) error { families.Close(); return nil })
+	histories := newTUIRevisions(reading, within)
 	s.attachable("tui")
 	if len(objects) > 0 {
 		if err := s.apply(ctx, objects, namespace); err != nil {
@@ -261,6 +265,8 @@ func (o *tuiOptions) connect(ctx context.Context, s *session, mode state.Mode, o
 	}
 	return func(t *tui.Options) {
 		t.Loops, t.Caches, t.Connection, t.Leases = newLoops(s), caches, caches, elections
+		t.Recorder = recorder
+		t.Owners, t.Revisions = families, histories
 		t.Crashed, t.Crash = s.crashed(), s.crash
 	}, nil
 }
