@@ -211,7 +211,7 @@ func matching(n *state.OwnerNode, f filter, keep map[*state.OwnerNode]bool) bool
 
 // columns are those that a tree has something for.
 func (g *grown) columns() []column {
-	out := []column{{title: "NAME", grow: true, min: 24}}
+	out := []column{{title: "NAME", grow: true, min: 32}}
 	if g.namespaces {
 		out = append(out, column{title: "NAMESPACE", max: 30, drop: 3})
 	}
@@ -219,7 +219,7 @@ func (g *grown) columns() []column {
 		out = append(out, column{title: "READY"}, column{title: "STATUS", min: 9, max: 24})
 	}
 	if g.ages {
-		out = append(out, column{title: "AGE", right: true, min: 4})
+		out = append(out, column{title: "AGE", right: true, min: 4, drop: 5})
 	}
 	out = append(out, column{title: "LAST EVENT", max: 16, drop: 2}, column{title: "OWNERSHIP", drop: 1})
 	if g.finalizers {
