@@ -219,12 +219,14 @@ func TestTreeKeepsTheOldAnswer(t *testing.T) {
 
 	// An answer to an earlier question does not count.
 	f.err = nil
-	old := p.ask(s.env)
-	s.press("r")
-	s.env.now = s.env.now.Add(time.Second)
+	old, late := p.ask(s.env), p.ask(s.env)
+	full := f.tree
 	f.tree = state.OwnerTree{}
 	s.run(old)
 	s.has("Deployment/web")
+	s.run(late)
+	s.hasNot("Deployment/web")
+	f.tree = full
 
 	f.err = errors.New("no route")
 	s = ownersScreen(t, f, 120, 24)
