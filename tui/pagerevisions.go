@@ -307,7 +307,7 @@ func (p *revisionsPage) under(*env) subject {
 func (p *revisionsPage) plain(*env) []plainRow {
 	var out []plainRow
 	add := func(id string, words ...string) {
-		out = append(out, plainRow{id, strings.Join(slices.DeleteFunc(words, func(w string) bool { return w == "" }), ", ")})
+		out = append(out, plainRow{id: id, text: strings.Join(slices.DeleteFunc(words, func(w string) bool { return w == "" }), ", ")})
 	}
 	for i := range p.lists {
 		h := &p.lists[i]

@@ -386,7 +386,7 @@ func (p *treePage) plain(*env) []plainRow {
 		if note, _ := nodeNote(r.OwnerNode); note != "" {
 			text = append(text, note)
 		}
-		out = append(out, plainRow{r.id, strings.Join(text, ", ")})
+		out = append(out, plainRow{id: r.id, text: strings.Join(text, ", ")})
 	}
 	return out
 }
