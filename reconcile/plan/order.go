@@ -9,7 +9,8 @@ var phases = [][]string{
 	{"Namespace"},
 	nil, // clusterScoped: whatever else has no namespace
 	{"ResourceQuota", "LimitRange", "NetworkPolicy.networking.k8s.io"},
-	{"ServiceAccount", "Secret", "ConfigMap", "PersistentVolumeClaim", "Role.rbac.authorization.k8s.io"},
+	{"ServiceAccount"}, // before the Secrets with its tokens: without it they are deleted
+	{"Secret", "ConfigMap", "PersistentVolumeClaim", "Role.rbac.authorization.k8s.io"},
 	{"RoleBinding.rbac.authorization.k8s.io", "Service", "PodDisruptionBudget.policy"},
 	nil,     // others: custom resources, Ingresses
 	{"Pod"}, // before the pods of controllers may use up a quota
@@ -25,9 +26,9 @@ const (
 	phaseNamespaces    = 1
 	phaseClusterScoped = 2
 	phaseQuotas        = 3
-	phaseOthers        = 6
-	phasePods          = 7
-	phaseWorkloads     = 8
+	phaseOthers        = 7
+	phasePods          = 8
+	phaseWorkloads     = 9
 )
 
 var phaseOfType = func() map[string]int {

@@ -21,9 +21,10 @@ const DefaultMaxBytes = 1 << 30
 const (
 	// flushAfter is how old an entry may get before it is in the file.
 	flushAfter = time.Second
-	// flushBytes is how much text may wait for that, and so by how much a file
-	// may get longer than its bound.
+	// flushBytes is how much text may wait for that, and flushLeast how much may
+	// near the bound of the file: by so much it may get longer.
 	flushBytes = 1 << 20
+	flushLeast = 4 << 10
 	// encoderWindow is how far back zstd looks, and what it costs in memory.
 	encoderWindow = 4 << 20
 )
@@ -255,7 +256,7 @@ func (w *Writer) write(e state.Entry) error {
 	if !w.dirty {
 		w.dirty, w.flushAt = true, time.Now().Add(flushAfter)
 	}
-	if w.waiting += len(line); w.waiting >= flushBytes {
+	if w.waiting += len(line); int64(w.waiting) >= min(flushBytes, max(flushLeast, w.max-w.file.n)) {
 		return w.flush()
 	}
 	return nil
