@@ -31,6 +31,7 @@ func (m *model) verbs() []verb {
 		{words: []string{"quit", "q"}, help: "Quit.", do: func(string) tea.Cmd { return m.askQuit() }},
 		{words: []string{"help"}, help: "Show all keys.", do: func(string) tea.Cmd { return m.help() }},
 		{words: []string{"record"}, help: "Start to save a recording, or end it.", off: e.without(e.Recorder != nil), do: func(string) tea.Cmd { return m.record() }},
+		{words: []string{"kubectl", "kubeconfig"}, help: "Show and copy how kubectl reaches this sandbox.", off: m.noKubeconfig(), do: func(string) tea.Cmd { return m.kubectl() }},
 		{words: []string{"seek"}, args: "TIME", help: "Go to a time of the recording: 15:04:05, or +90s from its start.", off: noPlayer, do: m.seek},
 		{words: []string{"speed"}, args: "N", help: "Play N times as fast.", off: noPlayer, do: m.setSpeed},
 		{words: []string{"tree"}, args: "TYPE/[NAMESPACE/]NAME", help: "Show the tree of an object.", do: m.treeOf},

@@ -32,6 +32,9 @@ type Options struct {
 	Requests func() uint64
 	// Copy puts text on the clipboard and says how.
 	Copy func(text string) (how string, err error)
+	// Kubeconfig is a file with which kubectl reaches the sandbox that is shown; empty
+	// where it is no sandbox.
+	Kubeconfig string
 	// Location is that of the times shown; UTC where it is nil.
 	Location *time.Location
 	// Once: Plain prints the rows of one snapshot and ends.

@@ -26,6 +26,7 @@ func (m *model) actions() []action {
 		{keys: []string{"c"}, label: "copy", help: "Copy the name under the cursor.", off: firstOf(nothing, e.without(e.Copy != nil)), do: func() tea.Cmd { return m.copy(under.copied(), under.name) }},
 		{keys: []string{"p"}, label: "pause", help: "Pause the screen, or let it go on. What is watched goes on meanwhile.", do: m.pause},
 		{keys: []string{"S"}, help: "Start to save a recording, or end it.", off: e.without(e.Recorder != nil), do: m.record},
+		{keys: []string{"K"}, help: "Show and copy how kubectl reaches this sandbox.", off: m.noKubeconfig(), do: m.kubectl},
 		{keys: []string{"esc"}, help: "Leave what was opened; leave the filter; go to the page before.", do: m.back},
 		{keys: []string{"tab"}, help: "Go to the next page.", do: func() tea.Cmd { return m.show(m.neighbour(1), true) }},
 		{keys: []string{"shift+tab"}, help: "Go to the page to the left.", do: func() tea.Cmd { return m.show(m.neighbour(-1), true) }},
@@ -55,6 +56,22 @@ func firstOf(reasons ...string) string {
 		}
 	}
 	return ""
+}
+
+func (m *model) noKubeconfig() string {
+	if m.env.Kubeconfig == "" {
+		return "only a sandbox has a kubeconfig of its own"
+	}
+	return ""
+}
+
+// kubectl shows the line for a shell beside the screen.
+func (m *model) kubectl() tea.Cmd {
+	line := "export KUBECONFIG=" + m.env.Kubeconfig
+	if m.env.Copy == nil {
+		return say(line)
+	}
+	return m.copy(line, line)
 }
 
 func (m *model) neighbour(by int) pageID {

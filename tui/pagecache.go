@@ -384,7 +384,7 @@ func (c *cacheLevel) plain(e *env) []plainRow {
 	return slices.DeleteFunc(out, func(p plainRow) bool { return p.id == "" })
 }
 
-// sorts are the orders that "s" goes through.
+// sorts are the orders that "o" goes through.
 func sorts() []string { return []string{"", "name", "age", "changed", "resourceVersion"} }
 
 func (c *cacheLevel) actions(e *env) []action {
@@ -398,14 +398,14 @@ func (c *cacheLevel) actions(e *env) []action {
 		{keys: []string{"enter"}, label: "object", help: "Show the object as the cache holds it, without managedFields.", off: nothing, do: func() tea.Cmd { return c.object(s.object) }},
 		{keys: []string{"d"}, label: "diff", help: "Compare the object with the API server's: is the cache stale?", off: live, do: func() tea.Cmd { return c.compare(e, s.object) }},
 		{keys: []string{"w"}, label: "who", help: "Show who owns each field.", off: nothing, do: func() tea.Cmd { return c.who(s.object) }},
-		{keys: []string{"T"}, label: "tree", help: "Show the object's owners and dependents.", off: nothing, do: func() tea.Cmd { return send(jumpMsg{pageTree, s}) }},
-		{keys: []string{"L"}, label: "timeline", help: "Follow the object in the timeline.", off: nothing, do: func() tea.Cmd { return send(jumpMsg{pageTimeline, s}) }},
-		{keys: []string{"s"}, label: "sort", help: "Sort by namespace, name, age, last change, resourceVersion.", do: func() tea.Cmd {
+		{keys: []string{"O"}, label: "owners", help: "Show the object's owners and dependents.", off: nothing, do: func() tea.Cmd { return send(jumpMsg{pageTree, s}) }},
+		{keys: []string{"T"}, label: "timeline", help: "Follow the object in the timeline.", off: nothing, do: func() tea.Cmd { return send(jumpMsg{pageTimeline, s}) }},
+		{keys: []string{"o"}, label: "sort", help: "Sort by namespace, name, age, last change, resourceVersion.", do: func() tea.Cmd {
 			c.query.Sort = sorts()[(slices.Index(sorts(), c.query.Sort)+1)%len(sorts())]
 			return tea.Batch(c.load(e), say("Sorted by "+cmp.Or(c.query.Sort, "namespace and name")+"."))
 		}},
-		{keys: []string{"r"}, label: "reverse", help: "Reverse the order.", do: func() tea.Cmd { c.query.Descending = !c.query.Descending; return c.load(e) }},
-		{keys: []string{"o"}, help: "Choose the columns.", do: c.chooseColumns},
+		{keys: []string{"ctrl+r"}, label: "reverse", help: "Reverse the order.", do: func() tea.Cmd { c.query.Descending = !c.query.Descending; return c.load(e) }},
+		{keys: []string{"|"}, help: "Choose the columns.", do: c.chooseColumns},
 		{keys: []string{"D"}, help: "Show all that is known of the informer.", do: func() tea.Cmd {
 			return send(openMsg{func(e *env) *textView {
 				return &textView{title: "Informer of " + c.typ, lines: func(w int) []line { return storeDetail(e, c.cache.Stats(), w) }}

@@ -306,7 +306,7 @@ func (p *informersPage) actions(e *env) []action {
 		{keys: []string{"enter"}, label: "cache", help: "Show what the cache of the informer holds.", off: nothing, do: func() tea.Cmd { return p.open(e, s.Type, subject{}) }},
 		{keys: []string{"D"}, label: "details", help: "Show all that is known of the informer.", off: nothing, do: func() tea.Cmd { return p.details(s) }},
 		{keys: []string{"b"}, label: "behind?", help: "Ask the API server whether the cache is behind.", off: firstOf(nothing, e.without(e.Caches != nil)), do: func() tea.Cmd { return behind(e, s.Type) }},
-		{keys: []string{"o"}, label: "open type", help: "Open the cache of another type.", off: e.without(e.Caches != nil), do: func() tea.Cmd {
+		{keys: []string{"n"}, label: "open type", help: "Open the cache of another type.", off: e.without(e.Caches != nil), do: func() tea.Cmd {
 			return send(promptMsg{label: "type: ", done: func(typ string) tea.Cmd {
 				if typ == "" {
 					return nil

@@ -325,7 +325,7 @@ func (p *leasesPage) actions(e *env) []action {
 	return []action{
 		{keys: []string{"enter"}, label: "details", help: "Show all that is known of the lease, and what became of it while watching.", off: nothing, do: func() tea.Cmd { return p.details(r.id()) }},
 		{keys: []string{"n"}, label: nodes, help: "Show the leases of nodes one by one, or as one row.", do: func() tea.Cmd { p.nodes = !p.nodes; return nil }},
-		{keys: []string{"T"}, label: "holder", help: "Show the pod or node that holds the lease, in the tree.", off: noHolder, do: func() tea.Cmd {
+		{keys: []string{"O"}, label: "holder", help: "Show the pod or node that holds the lease, in the tree.", off: noHolder, do: func() tea.Cmd {
 			return send(jumpMsg{pageTree, subject{kind: onObject, object: r.Holder.Ref, name: r.Holder.Name}})
 		}},
 		{keys: []string{"H"}, label: "history", help: "Show what became of all leases while watching.", do: func() tea.Cmd {

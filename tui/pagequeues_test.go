@@ -132,7 +132,7 @@ func TestQueuesFilters(t *testing.T) {
 	for _, by := range []string{"by key", "by age", "by retries", "by controller", "by state"} {
 		s.press("o").has(by)
 	}
-	s.press("O").has("by state reversed")
+	s.press("ctrl+r").has("by state reversed")
 }
 
 func TestQueuesControls(t *testing.T) {

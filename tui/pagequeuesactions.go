@@ -57,10 +57,10 @@ func (p *queuesPage) looks(e *env, k *state.Key, nothing string) []action {
 		})},
 		{keys: []string{"a"}, help: "Hide the keys that have left their queue, or show them.", do: toggle(func() { p.query.noDone = !p.query.noDone })},
 		{keys: []string{"o"}, label: "sort", help: "Sort by the next of: state, key, age, retries, controller.", do: toggle(func() { p.query.sort = p.nextSort() })},
-		{keys: []string{"O"}, help: "Turn the order round.", do: toggle(func() { p.query.reverse = !p.query.reverse })},
+		{keys: []string{"ctrl+r"}, help: "Turn the order round.", do: toggle(func() { p.query.reverse = !p.query.reverse })},
 		{keys: []string{"W"}, label: "writes", help: "Show the writes of this key.", off: nothing, do: to(pageWrites, key)},
 		{keys: []string{"T"}, label: "timeline", help: "Show this key in the timeline.", off: nothing, do: to(pageTimeline, key)},
-		{keys: []string{"t"}, label: "tree", help: "Show the tree of the object that the key names.", off: noObject, do: to(pageTree, of)},
+		{keys: []string{"O"}, label: "owners", help: "Show the tree of the object that the key names.", off: noObject, do: to(pageTree, of)},
 		{keys: []string{"C"}, label: "cache", help: "Show that object in the informer's cache.", off: noObject, do: to(pageInformers, of)},
 	}
 }

@@ -151,7 +151,7 @@ func TestRevisionsFocus(t *testing.T) {
 	s.has(">     #3")
 	s.send(jumpMsg{pageRevisions, subject{kind: onKey, object: state.Ref{Version: "v1", Resource: "pods", Namespace: "shop", Name: "db-1"}}})
 	s.has(">     #2")
-	s.press("t").has("Tree: statefulsets.apps shop/db")
+	s.press("O").has("Tree: statefulsets.apps shop/db")
 	s.send(jumpMsg{pageRevisions, subject{kind: onObject, object: state.Ref{Version: "v1", Resource: "nodes", Name: "n"}}})
 	s.has("Revisions cannot show this object")
 }

@@ -56,7 +56,7 @@ func (p *revisionsPage) actions(e *env) []action {
 		{keys: mark, label: "mark", help: "Mark this revision for a comparison, or take the mark away: two of one object at most.", off: noRevision, do: func() tea.Cmd { return p.mark(r) }},
 		{keys: []string{"d"}, label: compare, help: "Compare the two marked revisions; with one mark or none, a revision with the object as it is.", off: firstOf(backend, compareOff), do: func() tea.Cmd { return p.diff(e, r) }},
 		{keys: []string{"u"}, label: "undo?", help: "Preview a rollback to this revision: what kubectl rollout undo would change in the object. Nothing is sent, and what loops would do then is not shown.", off: firstOf(backend, noRevision), do: func() tea.Cmd { return p.undo(e, r) }},
-		{keys: []string{"t"}, label: "tree", help: "Show it in the tree of owners.", off: nothing, do: func() tea.Cmd {
+		{keys: []string{"O"}, label: "owners", help: "Show it in the tree of owners.", off: nothing, do: func() tea.Cmd {
 			return send(jumpMsg{pageTree, subject{kind: onObject, object: target, name: target.Name}})
 		}},
 		{keys: []string{"T"}, help: "Follow the object on the timeline.", off: nothing, do: func() tea.Cmd {

@@ -56,7 +56,7 @@ func (p *treePage) actions(e *env) []action {
 		}},
 		{keys: []string{"n"}, label: "namespace", help: "Choose the namespace of the roots.", do: func() tea.Cmd { return p.choose(e) }},
 		{keys: []string{"d"}, label: "details", help: "Show all that is known of this object.", off: nothing, do: func() tea.Cmd { return p.open(nodeKey(r.OwnerNode), render.KindName(o)) }},
-		{keys: []string{"v"}, help: "Show its revisions.", off: history, do: func() tea.Cmd { return p.jump(pageRevisions, o) }},
+		{keys: []string{"V"}, help: "Show its revisions.", off: history, do: func() tea.Cmd { return p.jump(pageRevisions, o) }},
 		{keys: []string{"T"}, help: "Follow it on the timeline.", off: nothing, do: func() tea.Cmd { return p.jump(pageTimeline, o) }},
 		{keys: []string{"C"}, help: "Show it in the cache.", off: absent, do: func() tea.Cmd { return p.jump(pageInformers, o) }},
 		{keys: []string{"m"}, help: "Show what could not be read.", off: noGaps, do: func() tea.Cmd {

@@ -218,11 +218,15 @@ func (o *tuiOptions) connect(ctx context.Context, s *session, mode state.Mode, o
 	progress := func(text string) { s.note("session", "%s", text) }
 	var reading *rest.Config
 	var err error
+	var kubeconfig string
 	namespace := *o.kubeconfig.Namespace
 	if o.sandboxed {
 		s.hub.Record(o.started(mode, "sandbox", sandbox.LinkedVersion))
 		if err = s.startSandbox(ctx, o.sandbox, o.controllers, namespace, mode, progress); err == nil {
 			reading, err = s.readSandbox()
+		}
+		if err == nil {
+			kubeconfig, err = s.sandbox.WriteKubeconfig("")
 		}
 	} else {
 		o.controllers.SelectByDefault() // none: nobody loads an API server by looking
@@ -265,7 +269,7 @@ func (o *tuiOptions) connect(ctx context.Context, s *session, mode state.Mode, o
 	}
 	return func(t *tui.Options) {
 		t.Loops, t.Caches, t.Connection, t.Leases = newLoops(s), caches, caches, elections
-		t.Recorder = recorder
+		t.Recorder, t.Kubeconfig = recorder, kubeconfig
 		t.Owners, t.Revisions = families, histories
 		t.Crashed, t.Crash = s.crashed(), s.crash
 	}, nil
