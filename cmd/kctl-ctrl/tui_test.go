@@ -71,3 +71,38 @@ func TestScreenNeedsATerminal(t *testing.T) {
 		}
 	}
 }
+
+// A user watches the shop of the README: into a cache, up to the owners, what a
+// deletion would take, what a rollout changed; then holds a loop, and sees its write
+// only after the step.
+func TestScreenShowsTheLoopsAtWork(t *testing.T) {
+	x := onTerminal(t, 120, 32, "tui", "--sandbox", "-f", "examples/shop/")
+	x.shows("SANDBOX", "43 of 49 loops run").press("K")
+	s := &liveSandbox{t: t, kubeconfig: x.matches(`KUBECONFIG=(\S+)`)}
+
+	x.press(":pods<enter>").shows("cache of pods", "web-", "1/1", "Running").press("/web<enter>").shows("filter: web")
+	x.press("<enter>").shows("as the cache holds it").press("/nodename<enter>").shows("nodeName: node-").press("<esc>")
+	x.press("O").shows("Tree: ", "Deployment/web", "ReplicaSet/web-")
+	x.press("R").shows("roots", "StatefulSet/db").press("/^web$<enter>").shows("> Deployment/web").press("x").shows("Delete preview: Deployment/web", "no owner is left").press("f").shows("[f Foreground]").press("<esc><esc>")
+
+	s.kubectl("-n", "shop", "set", "image", "deployment/web", "web=registry.example/web:9.9")
+	s.kubectl("-n", "shop", "rollout", "status", "deployment/web")
+	x.press("6").shows("Deployment/web").press("/web<enter>").press("<enter>").shows("#2").press("jd").shows("registry.example/web:9.9").press("<esc>")
+
+	x.press("1").press("/replicaset<enter>").shows("filter: replicaset", "> replicaset ").press("P").shows("PAUSED")
+	before := s.kubectl("-n", "shop", "get", "pods", "-l", "app=web", "-o", "name")
+	s.kubectl("-n", "shop", "scale", "deployment/web", "--replicas=7")
+	x.press("Q").shows("Queues of replicaset", "ready ", "shop/web-")
+	if now := s.kubectl("-n", "shop", "get", "pods", "-l", "app=web", "-o", "name"); now != before {
+		t.Errorf("a paused loop has made pods:\n%s", now)
+	}
+	x.press("s")
+	x.press("W").shows("Writes", "create  pods shop/web-", "real")
+	x.press("1P").shows("running")
+	s.kubectl("-n", "shop", "rollout", "status", "deployment/web")
+	x.press("4").shows("Writes").resize(80, 24)
+	x.shows("Writes").press("q")
+	if code := x.ends(); code != exitOK {
+		t.Errorf("exit code %d:\n%s", code, x.picture.String())
+	}
+}
