@@ -12,6 +12,8 @@ type Activity struct {
 	// Ready counts the keys that stand ready to be taken, those of paused
 	// controllers included; Processing counts the syncs under way.
 	Ready, Processing int
+	// Aside counts the keys that a filter holds back. They are at rest.
+	Aside int
 	// Waiting are the delayed keys, the first due first.
 	Waiting []Due
 	// HandlersInFlight counts the calls of event handlers under way. An event
@@ -90,6 +92,7 @@ func (q *queue[K]) activity(a *Activity) {
 		a.Processing++
 		a.moving = append(a.moving, fmt.Sprintf("%s: %s is being processed", q.controller, r.key))
 	}
+	a.Aside += q.asides
 	for _, e := range q.waiting {
 		d := Due{Controller: q.controller, Queue: q.name, Key: e.name, Due: e.due}
 		if q.orig.limiter != nil {

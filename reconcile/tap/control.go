@@ -144,7 +144,11 @@ func (q *queue[K]) step(key string) error {
 	case e.run != nil:
 		return errProcessing
 	}
-	if !e.ready {
+	switch {
+	case e.ready:
+	case e.aside:
+		q.readmit(e)
+	default:
 		q.hurry(e)
 	}
 	if !slices.Contains(q.next, e.item) {
@@ -177,11 +181,11 @@ func (q *queue[K]) hurry(e *entry[K]) {
 func (q *queue[K]) drop(key string) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	e := q.named(key, func(e *entry[K]) bool { return e.ready || e.index >= 0 })
+	e := q.named(key, func(e *entry[K]) bool { return e.ready || e.aside || e.index >= 0 })
 	switch {
 	case e == nil:
 		return errNotHeld
-	case !e.ready && e.index < 0:
+	case !e.ready && !e.aside && e.index < 0:
 		return errProcessing
 	}
 	q.discard(e)
@@ -196,6 +200,7 @@ func (q *queue[K]) discard(e *entry[K]) {
 		heap.Remove(&q.waiting, e.index)
 		q.setAlarm(q.tap.clock.Now())
 	}
+	q.notAside(e)
 	if e.ready && e.run != nil {
 		e.dropped = true
 		return

@@ -20,8 +20,10 @@
 // around it, so that what it records is what happened, and it owns two things:
 // the heap of delayed keys, because the original one cannot be read, and the
 // decision when Get lets a key through, because that is where a controller can
-// be paused. Where the key's type is unexported too, a mirror type of equal
-// layout stands in for it; Attach compares the two and refuses what differs.
+// be paused, and where a filter lets some keys through and holds the others
+// back (LetThrough). Where the key's type is unexported too, a mirror type of
+// equal layout stands in for it; Attach compares the two and refuses what
+// differs.
 //
 // Specs lists the queues of all controllers of release 1.37; AttachLoop uses
 // it.

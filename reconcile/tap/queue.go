@@ -31,6 +31,7 @@ type queue[K comparable] struct {
 	entries map[K]*entry[K]
 	spare   []*entry[K]
 	runs    []*running // the syncs under way
+	asides  int        // how many keys a filter holds back
 	down    bool
 
 	waiting delayed[K]
@@ -62,6 +63,13 @@ type entry[K comparable] struct {
 	run *running
 	// dropped: the user took the key out while it was being processed.
 	dropped bool
+
+	// aside: a filter holds the key back; see setAside. The three fields after it
+	// belong to it.
+	aside       bool
+	asideSince  time.Time
+	asideCause  state.Cause
+	asideCauses int
 
 	// index is the place in the heap of delayed keys, -1 without one; the
 	// fields after it belong to it.
@@ -123,7 +131,7 @@ const maxSpare = 256
 
 // release forgets e if the queue no longer holds its key.
 func (q *queue[K]) release(e *entry[K]) {
-	if e.ready || e.run != nil || e.index >= 0 {
+	if e.ready || e.aside || e.run != nil || e.index >= 0 {
 		return
 	}
 	delete(q.entries, e.item)
@@ -169,7 +177,7 @@ func (q *queue[K]) Add(item K) {
 }
 
 // Get is workqueue.TypedInterface's. While the queue is paused it hands out
-// only what Step asked for.
+// only what Step asked for, and otherwise what a filter lets through.
 func (q *queue[K]) Get() (item K, shutdown bool) {
 	// A worker that hands its keys to other goroutines, as tainteviction's
 	// does, comes back still labelled with the last one.
@@ -230,14 +238,19 @@ func (q *queue[K]) take() (item K, ok bool) {
 			return item, true
 		}
 	}
-	if q.orig.length() == 0 || q.paused {
-		return *new(K), false
+	for q.orig.length() > 0 && !q.paused {
+		item, shutdown := q.orig.get()
+		switch {
+		case shutdown:
+			return item, false
+		case q.setAside(item):
+			continue
+		case q.tap.breaks.armed.Load() && q.hold(item):
+			return *new(K), false
+		}
+		return item, true
 	}
-	item, shutdown := q.orig.get()
-	if !shutdown && q.tap.breaks.armed.Load() && q.hold(item) {
-		return *new(K), false
-	}
-	return item, !shutdown
+	return *new(K), false
 }
 
 // hold puts an item that was just taken back to the front of the original, and

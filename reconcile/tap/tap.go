@@ -27,6 +27,8 @@ type Tap struct {
 
 	waitsForQueue atomic.Bool // later is not empty
 
+	filter atomic.Pointer[Filter] // nil lets every key through
+
 	done      chan struct{}
 	closeOnce sync.Once
 	waiters   sync.WaitGroup
@@ -85,6 +87,7 @@ type tapped interface {
 	activity(*Activity)
 	pause(bool)
 	isPaused() bool
+	filterChanged()
 	step(key string) error
 	retryNow(key string) error
 	drop(key string) error
