@@ -1,0 +1,124 @@
+package state
+
+import (
+	"reflect"
+	"slices"
+)
+
+// Bounds of a WhyStory.
+const (
+	maxStorySyncs  = 100
+	maxStoryCauses = 5
+	maxStoryDiff   = 12
+)
+
+// StoryTeller turns the entries of a journal into a WhyStory.
+type StoryTeller struct {
+	concerns func(controller, queue, key string) bool
+	waiting  map[queueKey][]Cause
+	counts   map[queueKey]int
+	running  map[uint64]*StorySync
+	// order are the syncs in the order in which they began.
+	order []*StorySync
+	left  int
+}
+
+type queueKey struct{ controller, queue, key string }
+
+// NewStoryTeller makes one that listens to the keys that concerns names.
+func NewStoryTeller(concerns func(controller, queue, key string) bool) *StoryTeller {
+	return &StoryTeller{
+		concerns: concerns, waiting: map[queueKey][]Cause{}, counts: map[queueKey]int{}, running: map[uint64]*StorySync{},
+	}
+}
+
+// Add takes the next entry of the journal.
+func (t *StoryTeller) Add(e Entry) {
+	switch e := e.Event.(type) {
+	case KeyAdded:
+		t.added(queueKey{e.Controller, e.Queue, e.Key}, e.Cause)
+	case KeyTaken:
+		t.taken(e)
+	case WriteFinished:
+		if s := t.running[e.Cause.Sync]; s != nil && e.Cause.Kind == CauseSync {
+			s.write(e)
+		}
+	case KeyFinished:
+		if s := t.running[e.Sync]; s != nil {
+			s.Failed, s.Error = e.Failed, e.Error
+		}
+	}
+}
+
+func (t *StoryTeller) added(k queueKey, cause Cause) {
+	if !t.concerns(k.controller, k.queue, k.key) {
+		return
+	}
+	t.counts[k]++
+	if len(t.waiting[k]) < maxStoryCauses && !slices.ContainsFunc(t.waiting[k], func(c Cause) bool { return reflect.DeepEqual(c, cause) }) {
+		t.waiting[k] = append(t.waiting[k], cause)
+	}
+}
+
+func (t *StoryTeller) taken(e KeyTaken) {
+	k := queueKey{e.Controller, e.Queue, e.Key}
+	if !t.concerns(k.controller, k.queue, k.key) {
+		return
+	}
+	s := &StorySync{Controller: e.Controller, Queue: e.Queue, Key: e.Key, Causes: t.waiting[k], CauseCount: t.counts[k]}
+	delete(t.waiting, k)
+	delete(t.counts, k)
+	if len(t.order) >= maxStorySyncs {
+		t.left++
+		return
+	}
+	t.order = append(t.order, s)
+	t.running[e.Sync] = s
+}
+
+func (s *StorySync) write(e WriteFinished) {
+	w := StoryWrite{
+		Verb: e.Verb, Object: e.Object, Subresource: e.Subresource, Count: 1 + e.Repeat,
+		Result: e.Result, Status: e.Status, Message: e.Message, FirstHop: e.Result == WriteDry,
+	}
+	if e.Verb != "create" && e.Verb != "delete" {
+		w.Diff = e.Diff[:min(len(e.Diff), maxStoryDiff)]
+	}
+	for i := range s.Writes {
+		if s.Writes[i].like(w) {
+			s.Writes[i].Count += w.Count
+			return
+		}
+	}
+	s.Writes = append(s.Writes, w)
+}
+
+// like reports whether two writes differ in the name of the object only.
+func (w StoryWrite) like(o StoryWrite) bool {
+	return w.Verb == o.Verb && w.Object.Type() == o.Object.Type() && w.Object.Namespace == o.Object.Namespace &&
+		w.Subresource == o.Subresource && w.Result == o.Result && w.Status == o.Status && w.Message == o.Message &&
+		reflect.DeepEqual(w.Diff, o.Diff) && (w.Verb == "create" || w.Object.Name == o.Object.Name)
+}
+
+// Story is what was told so far. Syncs of one key that follow each other and go
+// the same way are one.
+func (t *StoryTeller) Story() WhyStory {
+	s := WhyStory{Syncs: []StorySync{}, Left: t.left}
+	last := map[queueKey]int{}
+	for _, sync := range t.order {
+		k := queueKey{sync.Controller, sync.Queue, sync.Key}
+		if i, again := last[k]; again && s.Syncs[i].sameAs(*sync) {
+			s.Syncs[i].Repeat++
+			continue
+		}
+		last[k] = len(s.Syncs)
+		s.Syncs = append(s.Syncs, *sync)
+	}
+	return s
+}
+
+func (s StorySync) sameAs(o StorySync) bool {
+	return s.Failed == o.Failed && s.Error == o.Error && slices.EqualFunc(s.Writes, o.Writes, func(a, b StoryWrite) bool {
+		return a.Count == b.Count && a.like(b)
+	})
+}
