@@ -51,6 +51,15 @@ var servers = map[string]string{
 	"snapshot.storage.kubernetes.io/volumesnapshotcontent-bound-protection": "the snapshot controller",
 }
 
+// ServedBy is who of Kubernetes removes a finalizer and what it waits for, "the
+// job loop, when it has counted the pod"; empty where nobody of Kubernetes does.
+// The finalizers of GC itself are not known to it.
+func ServedBy(finalizer string) string { return servedBy(finalizer) }
+
+// SetBy is the field manager that set a finalizer of the object, where the
+// object says so.
+func (o *Object) SetBy(finalizer string) string { return o.setBy[finalizer] }
+
 // servedBy is who removes a finalizer; empty where nobody of Kubernetes does.
 func servedBy(name string) string {
 	if who, known := servers[name]; known {

@@ -224,3 +224,19 @@ func (g *Graph) pending(items []*Object) []pending {
 	}
 	return list
 }
+
+// Objects are all of them, in the order of their types and names.
+func (g *Graph) Objects() []*Object {
+	all := make([]*Object, 0, len(g.byUID))
+	for _, o := range g.byUID {
+		all = append(all, o)
+	}
+	slices.SortFunc(all, compareObjects)
+	return all
+}
+
+// Listed reports whether all objects of a type in a namespace were added, so
+// that one that is not here is not there.
+func (g *Graph) Listed(group, resource, namespace string) bool {
+	return g.complete[scope{group, resource, namespace}] || g.complete[scope{group, resource, ""}]
+}

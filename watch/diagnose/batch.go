@@ -1,0 +1,161 @@
+package diagnose
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/robfig/cron/v3"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+)
+
+// tooManyMissed is from where the cronjob loop warns of missed times
+// (k8s.io/kubernetes v1.37.1 pkg/controller/cronjob/utils.go).
+const tooManyMissed = 100
+
+// cronJobs: why a CronJob makes no Job.
+func cronJobs(f *Facts) []*draft {
+	var out []*draft
+	for i := range f.CronJobs {
+		c := &f.CronJobs[i]
+		r := batch("cronjobs", c)
+		if c.Spec.Suspend != nil && *c.Spec.Suspend {
+			continue
+		}
+		schedule, zone, err := scheduleOf(c)
+		if err != nil {
+			out = append(out, because("BadSchedule", r, "CronJob %s never fires: its schedule cannot be read: %v", c.Name, err).
+				see(r, "spec.schedule", c.Spec.Schedule).see(r, "spec.timeZone", zone).next("%s", kubectl("edit", r)))
+			continue
+		}
+		since := c.CreationTimestamp.Time
+		if c.Status.LastScheduleTime != nil {
+			since = c.Status.LastScheduleTime.Time
+		}
+		due, missed := time.Time{}, 0
+		for t := schedule.Next(since); !t.IsZero() && !t.After(f.Now) && missed <= tooManyMissed; t = schedule.Next(t) {
+			due = t
+			missed++
+		}
+		next := schedule.Next(f.Now)
+		if next.IsZero() {
+			out = append(out, because("BadSchedule", r, "CronJob %s never fires: its schedule names no day that exists", c.Name).
+				see(r, "spec.schedule", c.Spec.Schedule).next("%s", kubectl("edit", r)))
+			continue
+		}
+		switch {
+		case c.Spec.ConcurrencyPolicy == batchv1.ForbidConcurrent && len(c.Status.Active) > 0 && missed > 0:
+			d := because("ConcurrencyForbidden", r, "CronJob %s may not run twice at a time, and its last Job is not done: %s was due %s", c.Name, due.UTC().Format(time.RFC3339), f.ago(due)).
+				see(r, "spec.concurrencyPolicy", c.Spec.ConcurrencyPolicy)
+			for _, a := range c.Status.Active {
+				d.see(state.Ref{Group: "batch", Version: "v1", Resource: "jobs", Namespace: c.Namespace, Name: a.Name}, "status.active", "since "+f.ago(since))
+			}
+			out = append(out, d.next("kctl-ctrl why %s%s", word("job/"+c.Status.Active[0].Name), in(c.Namespace)))
+		case missed > 0 && c.Spec.StartingDeadlineSeconds != nil && f.Now.Sub(due) > time.Duration(*c.Spec.StartingDeadlineSeconds)*time.Second:
+			out = append(out, because("MissedDeadline", r, "CronJob %s missed the run of %s, and starts none later than %d seconds", c.Name, due.UTC().Format(time.RFC3339), *c.Spec.StartingDeadlineSeconds).
+				see(r, "spec.startingDeadlineSeconds", *c.Spec.StartingDeadlineSeconds).see(r, "status.lastScheduleTime", lastSchedule(c)).
+				next("it runs again at %s; at once: kubectl create job %s --from=%s%s", next.UTC().Format(time.RFC3339), word(c.Name+"-manual"), word("cronjob/"+c.Name), in(c.Namespace)))
+		case missed > tooManyMissed:
+			out = append(out, because("TooManyMissed", r, "CronJob %s has missed more than %d runs: the cronjob loop was not running, or cannot keep up", c.Name, tooManyMissed).likely().
+				see(r, "status.lastScheduleTime", lastSchedule(c)).see(r, "spec.schedule", c.Spec.Schedule).next("set spec.startingDeadlineSeconds; see whether kube-controller-manager runs"))
+		case missed > 0 && f.Now.Sub(due) > time.Minute:
+			d := because("ControllerNotActing", r, "CronJob %s was due %s and made no Job: the cronjob loop does not run, or is refused", c.Name, f.ago(due)).likely().
+				see(r, "status.lastScheduleTime", lastSchedule(c)).see(r, "spec.schedule", c.Spec.Schedule)
+			f.lease(d)
+			out = append(out, d.next("kubectl get events%s --field-selector involvedObject.name=%s", in(c.Namespace), word(c.Name)))
+		case c.Status.LastScheduleTime == nil && len(c.Status.Active) == 0:
+			out = append(out, because("NotDueYet", r, "CronJob %s is not due before %s", c.Name, next.UTC().Format(time.RFC3339)).remark().
+				see(r, "spec.schedule", c.Spec.Schedule+zoneWords(zone)).
+				next("to run it at once: kubectl create job %s --from=%s%s", word(c.Name+"-manual"), word("cronjob/"+c.Name), in(c.Namespace)))
+		}
+	}
+	return out
+}
+
+func zoneWords(zone string) string {
+	if zone == "" {
+		return ", in the time zone of kube-controller-manager"
+	}
+	return ", " + zone
+}
+
+func lastSchedule(c *batchv1.CronJob) string {
+	if c.Status.LastScheduleTime == nil {
+		return "none"
+	}
+	return c.Status.LastScheduleTime.UTC().Format(time.RFC3339)
+}
+
+// scheduleOf reads a schedule as the cronjob loop does. Without a time zone that
+// is the controller's, which is not known here: UTC is assumed.
+func scheduleOf(c *batchv1.CronJob) (schedule cron.Schedule, zone string, err error) {
+	text := c.Spec.Schedule
+	if c.Spec.TimeZone != nil {
+		zone = *c.Spec.TimeZone
+		if _, err := time.LoadLocation(zone); err != nil {
+			return nil, zone, fmt.Errorf("unknown time zone %s", zone)
+		}
+		if !strings.Contains(text, "TZ") {
+			text = "TZ=" + zone + " " + text
+		}
+	} else if !strings.Contains(text, "TZ") {
+		text = "TZ=UTC " + text
+	}
+	schedule, err = cron.ParseStandard(text)
+	return schedule, zone, err
+}
+
+// failedJobs: a Job that has given up.
+func failedJobs(f *Facts) []*draft {
+	var out []*draft
+	for i := range f.Jobs {
+		j := &f.Jobs[i]
+		r := batch("jobs", j)
+		for _, c := range j.Status.Conditions {
+			if c.Type != batchv1.JobFailed || c.Status != corev1.ConditionTrue {
+				continue
+			}
+			d := because("JobFailed", r, "Job %s has failed: %s", j.Name, joinWords(c.Reason, "", c.Message)).
+				see(r, "status.conditions[type=Failed]", joinWords(c.Reason, "", c.Message)).see(r, "status.failed", j.Status.Failed)
+			switch c.Reason {
+			case batchv1.JobReasonBackoffLimitExceeded:
+				d.Cause = "BackoffLimit"
+				d.Text = fmt.Sprintf("Job %s has given up: its pods failed %s, and its backoffLimit is %d", j.Name, plural(int(j.Status.Failed), "time", "times"), backoff(j))
+				d.see(r, "spec.backoffLimit", backoff(j))
+			case batchv1.JobReasonDeadlineExceeded:
+				d.Cause = "DeadlineExceeded"
+				if j.Spec.ActiveDeadlineSeconds != nil {
+					d.Text = fmt.Sprintf("Job %s was not done within %d seconds and was stopped", j.Name, *j.Spec.ActiveDeadlineSeconds)
+					d.see(r, "spec.activeDeadlineSeconds", *j.Spec.ActiveDeadlineSeconds)
+				}
+			}
+			for k := range f.Pods {
+				if p := &f.Pods[k]; ownedBy(p.OwnerReferences, j.UID) && p.Status.Phase == corev1.PodFailed {
+					d.see(podRef(p), "status", podEnd(p))
+					break
+				}
+			}
+			out = append(out, d.next("kubectl logs %s%s; a Job that has failed is made again, not resumed", word("job/"+j.Name), in(j.Namespace)))
+		}
+	}
+	return out
+}
+
+func backoff(j *batchv1.Job) int32 {
+	if j.Spec.BackoffLimit == nil {
+		return 6
+	}
+	return *j.Spec.BackoffLimit
+}
+
+func podEnd(p *corev1.Pod) string {
+	for _, s := range p.Status.ContainerStatuses {
+		if t := s.State.Terminated; t != nil && t.ExitCode != 0 {
+			return joinWords(fmt.Sprintf("container %s, exit code %d", s.Name, t.ExitCode), t.Reason, t.Message)
+		}
+	}
+	return joinWords(string(p.Status.Phase), p.Status.Reason, p.Status.Message)
+}

@@ -1,0 +1,125 @@
+package diagnose
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+)
+
+const noProvisioner = "kubernetes.io/no-provisioner"
+
+// claims: PersistentVolumeClaims that are not bound.
+func claims(f *Facts) []*draft {
+	var out []*draft
+	for i := range f.Claims {
+		c := &f.Claims[i]
+		r := core("persistentvolumeclaims", c)
+		if c.Status.Phase == corev1.ClaimLost {
+			out = append(out, because("VolumeLost", r, "the volume of claim %s is gone, with what was on it", c.Name).
+				see(r, "status.phase", c.Status.Phase).see(r, "spec.volumeName", c.Spec.VolumeName).next("restore it from a backup into a new claim"))
+		}
+		if c.Status.Phase != corev1.ClaimPending || c.DeletionTimestamp != nil {
+			continue
+		}
+		out = append(out, f.claim(c))
+	}
+	return out
+}
+
+func (f *Facts) claim(c *corev1.PersistentVolumeClaim) *draft {
+	r := core("persistentvolumeclaims", c)
+	pending := func(cause, format string, args ...any) *draft {
+		d := because(cause, r, format, args...).see(r, "status.phase", c.Status.Phase)
+		for _, e := range f.events(string(c.UID), "ProvisioningFailed", "FailedBinding", "ExternalProvisioning", "WaitForFirstConsumer", "WaitForPodScheduled", "VolumeMismatch") {
+			return d.event(e)
+		}
+		return d
+	}
+	switch {
+	case c.Spec.StorageClassName == nil:
+		d := pending("NoStorageClass", "claim %s names no StorageClass, and the cluster has no default one", c.Name).see(r, "spec.storageClassName", "none")
+		if !f.Known["storageclasses.storage.k8s.io"] || f.defaultClass() != "" {
+			d.likely()
+		}
+		return d.next("name a class, or make one the default: kubectl get storageclass")
+	case *c.Spec.StorageClassName == "":
+		return pending("ClaimPending", "claim %s asks for a volume without a class, and none that is there fits", c.Name).see(r, "spec.storageClassName", `""`).likely().
+			next("make a PersistentVolume for it, or name a class: kubectl get pv,storageclass")
+	}
+	name := *c.Spec.StorageClassName
+	class := f.class(name)
+	switch {
+	case class == nil && f.Known["storageclasses.storage.k8s.io"]:
+		d := pending("MissingStorageClass", "claim %s wants StorageClass %s, which is not there", c.Name, name).see(r, "spec.storageClassName", name)
+		var names []string
+		for i := range f.StorageClasses {
+			names = append(names, f.StorageClasses[i].Name)
+		}
+		if len(names) > 0 {
+			d.see(r, "the classes are", few(names))
+		}
+		return d.next("the class of a claim cannot be changed: make the class, or the claim again")
+	case class == nil:
+		return pending("ClaimPending", "claim %s is not bound", c.Name).likely().see(r, "spec.storageClassName", name).next("%s", kubectl("describe", r))
+	}
+	sc := refOf("storage.k8s.io", "v1", "storageclasses", class)
+	if class.VolumeBindingMode != nil && *class.VolumeBindingMode == storagev1.VolumeBindingWaitForFirstConsumer && c.Annotations["volume.kubernetes.io/selected-node"] == "" {
+		d := pending("WaitsForConsumer", "claim %s is bound when a pod that uses it is scheduled, and none is", c.Name).
+			see(r, "spec.storageClassName", name).see(sc, "volumeBindingMode", *class.VolumeBindingMode)
+		users := f.usersOf(c)
+		if len(users) > 0 {
+			d.symptom()
+			d.Text = fmt.Sprintf("claim %s is bound when a node is found for a pod that uses it: %s", c.Name, few(users))
+			return d.next("kctl-ctrl why %s%s", word("pod/"+users[0]), in(c.Namespace))
+		}
+		return d.next("start a pod that uses it")
+	}
+	if class.Provisioner == noProvisioner {
+		return pending("NoProvisioner", "StorageClass %s makes no volumes, and none that is there fits claim %s", name, c.Name).
+			see(sc, "provisioner", class.Provisioner).next("make a PersistentVolume for it: kubectl get pv")
+	}
+	d := pending("NoProvisioner", "claim %s waits for provisioner %s to make its volume", c.Name, class.Provisioner).likely().see(sc, "provisioner", class.Provisioner)
+	if failed := f.events(string(c.UID), "ProvisioningFailed"); len(failed) > 0 {
+		d.Cause = "ClaimPending"
+		d.Text = fmt.Sprintf("provisioner %s cannot make the volume of claim %s", class.Provisioner, c.Name)
+		return d.next("the provisioner's message says why; its own log says more")
+	}
+	return d.next("is it running? kubectl get csidrivers; kubectl get pods -A | grep -i %s", word(strings.SplitN(class.Provisioner, ".", 2)[0]))
+}
+
+func (f *Facts) class(name string) *storagev1.StorageClass {
+	i := slices.IndexFunc(f.StorageClasses, func(c storagev1.StorageClass) bool { return c.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return &f.StorageClasses[i]
+}
+
+func (f *Facts) defaultClass() string {
+	for i := range f.StorageClasses {
+		if f.StorageClasses[i].Annotations["storageclass.kubernetes.io/is-default-class"] == "true" {
+			return f.StorageClasses[i].Name
+		}
+	}
+	return ""
+}
+
+// usersOf are the pods that use a claim and have not ended.
+func (f *Facts) usersOf(c *corev1.PersistentVolumeClaim) []string {
+	var users []string
+	for i := range f.Pods {
+		p := &f.Pods[i]
+		if p.Namespace != c.Namespace || p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed {
+			continue
+		}
+		for _, v := range p.Spec.Volumes {
+			if v.PersistentVolumeClaim != nil && v.PersistentVolumeClaim.ClaimName == c.Name {
+				users = append(users, p.Name)
+			}
+		}
+	}
+	return users
+}

@@ -1,0 +1,406 @@
+package diagnose
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kctl-ctrl/kctl-ctrl/watch/owners"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+)
+
+func (f *Facts) namespaceCondition(t corev1.NamespaceConditionType) *corev1.NamespaceCondition {
+	if f.Namespace == nil {
+		return nil
+	}
+	for i := range f.Namespace.Status.Conditions {
+		if c := &f.Namespace.Status.Conditions[i]; c.Type == t && c.Status == corev1.ConditionTrue {
+			return c
+		}
+	}
+	return nil
+}
+
+// namespaceDiscovery: the namespace loop deletes nothing that it cannot
+// discover, and does not finish before it has discovered everything
+// (k8s.io/kubernetes v1.37.1
+// pkg/controller/namespace/deletion/namespaced_resources_deleter.go).
+func namespaceDiscovery(f *Facts) []*draft {
+	if !f.deleting() || !f.targetIs("namespaces") {
+		return nil
+	}
+	c := f.namespaceCondition(corev1.NamespaceDeletionDiscoveryFailure)
+	var down []APIService
+	for _, s := range f.APIServices {
+		if s.Available != "" && s.Available != "True" {
+			down = append(down, s)
+		}
+	}
+	if c == nil && len(down) == 0 {
+		return nil
+	}
+	d := because("APIServiceUnavailable", f.Target.Ref, "the API server cannot discover every type, and a namespace is finished only when all of its types were looked through")
+	if len(down) > 0 {
+		names := make([]string, len(down))
+		for i, s := range down {
+			names[i] = s.Name
+		}
+		d.Text = fmt.Sprintf("APIService %s does not answer, and a namespace is finished only when every type was looked through", few(names))
+	}
+	for _, s := range down {
+		r := state.Ref{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices", Name: s.Name}
+		d.see(r, "status.conditions[type=Available]", strings.TrimSpace(s.Available+" "+s.Reason+": "+s.Message))
+		if s.Service != "" {
+			d.see(r, "spec.service", s.Service)
+		}
+	}
+	if len(down) > 0 {
+		d.next("bring back what serves it, or, if nobody needs the API any more: kubectl delete apiservice %s", word(down[0].Name))
+	} else {
+		d.likely().next("kubectl get apiservices")
+	}
+	if c == nil {
+		d.likely() // the namespace loop has not said so
+	} else {
+		d.see(f.Target.Ref, "status.conditions[type="+string(c.Type)+"]", c.Reason+": "+c.Message)
+	}
+	return one(d)
+}
+
+// apiServiceItself: an aggregated API that does not answer.
+func apiServiceItself(f *Facts) []*draft {
+	if !f.targetIs("apiservices.apiregistration.k8s.io") {
+		return nil
+	}
+	for _, s := range f.APIServices {
+		if s.Name != f.Target.Name || s.Available == "True" || s.Available == "" {
+			continue
+		}
+		d := because("APIServiceUnavailable", f.Target.Ref, "what serves %s does not answer: its types cannot be used, and no namespace can be deleted", s.Name).
+			see(f.Target.Ref, "status.conditions[type=Available]", joinWords(s.Available, s.Reason, s.Message))
+		if s.Service != "" {
+			d.see(f.Target.Ref, "spec.service", s.Service)
+			namespace, name, _ := strings.Cut(s.Service, "/")
+			return one(d.next("kctl-ctrl why %s%s", word("service/"+name), in(namespace)))
+		}
+		return one(d.next("%s", kubectl("describe", f.Target.Ref)))
+	}
+	return nil
+}
+
+// maxNamed bounds the objects that a finding names.
+const maxNamed = 5
+
+// namespaceContent: what is still in the namespace, and what holds it.
+func namespaceContent(f *Facts) []*draft {
+	if !f.deleting() || !f.targetIs("namespaces") {
+		return nil
+	}
+	type held struct {
+		objects []*owners.Object
+	}
+	byFinalizer := map[string]*held{}
+	var order []string
+	var unmarked []*owners.Object
+	for _, o := range f.Graph.Objects() {
+		if o.Namespace != f.Target.Name {
+			continue
+		}
+		if o.Deleting.IsZero() {
+			unmarked = append(unmarked, o)
+			continue
+		}
+		for _, name := range o.Finalizers {
+			if byFinalizer[name] == nil {
+				byFinalizer[name] = &held{}
+				order = append(order, name)
+			}
+			byFinalizer[name].objects = append(byFinalizer[name].objects, o)
+		}
+	}
+	// What nobody of Kubernetes removes is what people have to look at.
+	slices.SortStableFunc(order, func(a, b string) int { return served(a) - served(b) })
+	c := f.namespaceCondition(corev1.NamespaceFinalizersRemaining)
+	var out []*draft
+	for _, name := range order {
+		list := byFinalizer[name].objects
+		d := because("FinalizerInNamespace", f.Target.Ref, "%s in it %s deleted and held by finalizer %s: %s",
+			plural(len(list), "object", "objects"), areOrIs(len(list)), name, whoServes(name, list[0].SetBy(name)))
+		for _, o := range list[:min(len(list), maxNamed)] {
+			d.see(o.Ref, "metadata.finalizers", strings.Join(o.Finalizers, ", "))
+		}
+		if c != nil {
+			d.see(f.Target.Ref, "status.conditions[type="+string(c.Type)+"]", c.Message)
+		}
+		out = append(out, d.next("%s", adviceOnFinalizer(name, list[0])))
+	}
+	if c := f.namespaceCondition(corev1.NamespaceDeletionContentFailure); c != nil {
+		out = append(out, because("ContentRemaining", f.Target.Ref, "the namespace loop could not delete everything in it").
+			see(f.Target.Ref, "status.conditions[type="+string(c.Type)+"]", c.Message).
+			next("see which request failed, and whether a webhook or missing right refuses it"))
+	}
+	if len(unmarked) > 0 && len(out) == 0 {
+		d := because("ContentRemaining", f.Target.Ref, "%s in it not marked for deletion: the namespace loop has not come to them", plural(len(unmarked), "object is", "objects are")).likely()
+		for _, o := range unmarked[:min(len(unmarked), maxNamed)] {
+			d.see(o.Ref, "metadata.deletionTimestamp", "none")
+		}
+		out = append(out, d.next("%s", "is the namespace loop of kube-controller-manager running? kctl-ctrl get leases"+in("kube-system")))
+	}
+	return out
+}
+
+func areOrIs(n int) string {
+	if n == 1 {
+		return "is"
+	}
+	return "are"
+}
+
+// served orders finalizers: those without a server in Kubernetes first.
+func served(finalizer string) int {
+	switch {
+	case finalizer == metav1.FinalizerDeleteDependents, finalizer == metav1.FinalizerOrphanDependents:
+		return 2
+	case owners.ServedBy(finalizer) != "":
+		return 1
+	}
+	return 0
+}
+
+func whoServes(finalizer, setBy string) string {
+	who := owners.ServedBy(finalizer)
+	switch {
+	case served(finalizer) == 2:
+		return "the garbage collector removes it"
+	case who != "":
+		return "removed by " + who
+	case setBy != "":
+		return "no loop of Kubernetes removes it; " + setBy + " set it"
+	}
+	return "no loop of Kubernetes removes it: whoever set it has to"
+}
+
+func adviceOnFinalizer(name string, o *owners.Object) string {
+	if who := owners.ServedBy(name); who != "" {
+		return "look at what it waits for: " + kubectl("describe", o.Ref)
+	}
+	look := "find the operator that set it and see why it does not act"
+	if o.SetBy(name) != "" {
+		look = "see why " + o.SetBy(name) + ", which set it, does not act"
+	}
+	return look + "; only if it is gone for good, and its clean-up done by hand, take the finalizer off: " + kubectl("edit", o.Ref)
+}
+
+// finalizers: those of the target itself that are not the garbage collector's.
+func finalizers(f *Facts) []*draft {
+	if !f.deleting() {
+		return nil
+	}
+	var out []*draft
+	names := slices.Clone(f.Target.Finalizers)
+	slices.SortStableFunc(names, func(a, b string) int { return served(a) - served(b) })
+	for _, name := range names {
+		if served(name) == 2 {
+			continue
+		}
+		d := because("FinalizerUnserved", f.Target.Ref, "it is deleted and held by finalizer %s: %s", name, whoServes(name, f.Target.SetBy(name)))
+		if owners.ServedBy(name) != "" {
+			d.Cause = "FinalizerWaiting"
+		}
+		d.see(f.Target.Ref, "metadata.finalizers", strings.Join(f.Target.Finalizers, ", "))
+		d.see(f.Target.Ref, "metadata.deletionTimestamp", f.Target.Deleting.Format(time.RFC3339)+", "+f.ago(f.Target.Deleting))
+		if manager := f.Target.SetBy(name); manager != "" {
+			d.see(f.Target.Ref, "metadata.managedFields[].manager", manager)
+		}
+		d.next("%s", adviceOnFinalizer(name, f.Target))
+		f.whoUses(name, d)
+		out = append(out, d)
+	}
+	if ns := f.Namespace; ns != nil && f.targetIs("namespaces") {
+		for _, name := range ns.Spec.Finalizers {
+			if name != corev1.FinalizerKubernetes {
+				out = append(out, because("FinalizerUnserved", f.Target.Ref, "it is held by finalizer %s in its spec: no loop of Kubernetes removes it", name).
+					see(f.Target.Ref, "spec.finalizers", name).next("whoever set it has to remove it, by the finalize subresource"))
+			}
+		}
+	}
+	return out
+}
+
+// whoUses names what a protection finalizer waits for.
+func (f *Facts) whoUses(finalizer string, d *draft) {
+	if finalizer != "kubernetes.io/pvc-protection" {
+		return
+	}
+	var users []string
+	for i := range f.Pods {
+		p := &f.Pods[i]
+		if p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed {
+			continue
+		}
+		for _, v := range p.Spec.Volumes {
+			if v.PersistentVolumeClaim != nil && v.PersistentVolumeClaim.ClaimName == f.Target.Name && p.Namespace == f.Target.Namespace {
+				users = append(users, p.Name)
+				if len(users) <= maxNamed {
+					d.see(podRef(p), fmt.Sprintf("spec.volumes[name=%s].persistentVolumeClaim.claimName", v.Name), f.Target.Name)
+				}
+			}
+		}
+	}
+	if len(users) > 0 {
+		d.Text = fmt.Sprintf("it is deleted, and %s still uses it: %s; the pvc-protection loop lets it go when none does", plural(len(users), "pod", "pods"), few(users))
+		if len(users) > 1 {
+			d.Text = strings.Replace(d.Text, "still uses", "still use", 1)
+		}
+		d.next("end the pods that use it: their workload, not the pods alone, or new ones come")
+	}
+}
+
+// dependents: a foreground deletion waits for what blocks it.
+func dependents(f *Facts) []*draft {
+	if !f.deleting() || !slices.Contains(f.Target.Finalizers, metav1.FinalizerDeleteDependents) {
+		return nil
+	}
+	var blocking []*owners.Object
+	for _, o := range f.Graph.Dependents(f.Target.UID) {
+		if slices.ContainsFunc(o.Owners, func(r state.OwnerRef) bool { return r.UID == f.Target.UID && r.BlockOwnerDeletion }) {
+			blocking = append(blocking, o)
+		}
+	}
+	if len(blocking) == 0 {
+		return one(because("WaitsForDependents", f.Target.Ref, "it is deleted in the foreground, and nothing that was read blocks it any more: the garbage collector has to take its finalizer off").likely().
+			see(f.Target.Ref, "metadata.finalizers", strings.Join(f.Target.Finalizers, ", ")).
+			next("%s", "is kube-controller-manager running? kctl-ctrl get leases"+in("kube-system")))
+	}
+	// What holds a dependent is nearer to the root than the dependent.
+	slices.SortStableFunc(blocking, func(a, b *owners.Object) int { return len(foreign(b)) - len(foreign(a)) })
+	first := blocking[0]
+	d := because("WaitsForDependents", f.Target.Ref, "it is deleted in the foreground and waits for %s", plural(len(blocking), "dependent", "dependents"))
+	if held := foreign(first); len(held) > 0 {
+		d.Text += fmt.Sprintf(", of which %s is held by finalizer %s: %s", first.Ref, held[0], whoServes(held[0], first.SetBy(held[0])))
+		d.next("%s", adviceOnFinalizer(held[0], first))
+	} else {
+		d.Text += ": " + first.String()
+		d.next("kctl-ctrl why %s%s", word(first.Type()+"/"+first.Name), in(first.Namespace))
+	}
+	for _, o := range blocking[:min(len(blocking), maxNamed)] {
+		value := "not deleted yet"
+		if !o.Deleting.IsZero() {
+			value = "deleted " + f.ago(o.Deleting)
+		}
+		if len(o.Finalizers) > 0 {
+			value += ", finalizers " + strings.Join(o.Finalizers, ", ")
+		}
+		d.see(o.Ref, "metadata.deletionTimestamp", value)
+	}
+	return one(d)
+}
+
+func foreign(o *owners.Object) []string {
+	return slices.DeleteFunc(slices.Clone(o.Finalizers), func(name string) bool { return served(name) == 2 })
+}
+
+// podEnding: a deleted pod stays until its kubelet says that it has ended.
+func podEnding(f *Facts) []*draft {
+	var out []*draft
+	for i := range f.Pods {
+		p := &f.Pods[i]
+		if p.DeletionTimestamp == nil || len(p.Finalizers) > 0 || p.Spec.NodeName == "" {
+			continue
+		}
+		r := podRef(p)
+		overdue := f.Now.Sub(p.DeletionTimestamp.Time)
+		node, known := f.node(p.Spec.NodeName)
+		switch {
+		case known == absent:
+			out = append(out, because("NodeGone", r, "it is deleted, and its node %s is not there any more: no kubelet can end it", p.Spec.NodeName).
+				see(r, "spec.nodeName", p.Spec.NodeName).
+				next("the podgc loop removes it; at once: %s", kubectl("delete", r, "--grace-period=0 --force")))
+		case node != nil && !nodeReady(node):
+			out = append(out, because("NodeNotReady", r, "it is deleted, and the kubelet of its node %s does not answer", p.Spec.NodeName).
+				see(r, "spec.nodeName", p.Spec.NodeName).see(core("nodes", node), "status.conditions[type=Ready]", readyWords(node)).
+				next("bring the node back, or remove it: kubectl delete node %s", word(p.Spec.NodeName)))
+		case overdue < 0 && f.Target.UID == string(p.UID):
+			out = append(out, because("GracePeriod", r, "its containers have until %s to end", p.DeletionTimestamp.UTC().Format(time.TimeOnly)+" UTC").
+				see(r, "metadata.deletionGracePeriodSeconds", *p.DeletionGracePeriodSeconds).next("wait"))
+		}
+	}
+	return out[:min(len(out), maxNamed)]
+}
+
+func (f *Facts) node(name string) (*corev1.Node, existence) {
+	for i := range f.Nodes {
+		if f.Nodes[i].Name == name {
+			return &f.Nodes[i], present
+		}
+	}
+	if f.Known["nodes"] {
+		return nil, absent
+	}
+	return nil, unknown
+}
+
+func nodeReady(n *corev1.Node) bool {
+	return slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
+		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+	})
+}
+
+func readyWords(n *corev1.Node) string {
+	for _, c := range n.Status.Conditions {
+		if c.Type == corev1.NodeReady {
+			return fmt.Sprintf("%s %s: %s", c.Status, c.Reason, c.Message)
+		}
+	}
+	return "none"
+}
+
+// ownerReferences: an object whose owners are gone goes too.
+func ownerReferences(f *Facts) []*draft {
+	if f.deleting() || len(f.Target.Owners) == 0 {
+		return nil
+	}
+	var absentOwners []*draft
+	var out []*draft
+	alive := false
+	for i, ref := range f.Target.Owners {
+		path := fmt.Sprintf("metadata.ownerReferences[%d]", i)
+		value := fmt.Sprintf("%s %s, uid %s", ref.Kind, ref.Name, ref.UID)
+		verdict, why := f.Graph.Verdict(f.Target, ref)
+		switch verdict {
+		case state.OwnerAbsent:
+			absentOwners = append(absentOwners, because("OwnerAbsent", f.Target.Ref, "its owner %s %s is not there (%s)", ref.Kind, ref.Name, why).see(f.Target.Ref, path, value))
+		case state.OwnerUnresolvable:
+			alive = true
+			out = append(out, because("OwnerUnresolvable", f.Target.Ref, "the garbage collector cannot look its owner %s %s up and tries for ever: %s", ref.Kind, ref.Name, why).
+				see(f.Target.Ref, path, ref.APIVersion+" "+value).next("kubectl get apiservices; kubectl api-resources --api-group=%s", word(groupOf(ref.APIVersion))))
+		case state.OwnerInvalid:
+			alive = true
+			out = append(out, because("OwnerInvalid", f.Target.Ref, "its owner %s %s cannot be one: %s", ref.Kind, ref.Name, why).see(f.Target.Ref, path, value).next("remove the reference: %s", kubectl("edit", f.Target.Ref)))
+		default:
+			alive = true
+		}
+	}
+	for _, d := range absentOwners {
+		if alive {
+			d.Text += "; another owner keeps it, and the garbage collector removes this reference"
+			d.remark()
+		} else {
+			d.Text += ": the garbage collector deletes it"
+			d.next("to keep it, remove the reference before that: %s", kubectl("edit", f.Target.Ref))
+		}
+		out = append(out, d)
+	}
+	return out
+}
+
+func groupOf(apiVersion string) string {
+	if group, _, has := strings.Cut(apiVersion, "/"); has {
+		return group
+	}
+	return ""
+}

@@ -1,0 +1,318 @@
+package diagnose
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+)
+
+// A group is one finding about several pods: those that are as they are for the
+// same reason.
+type group struct {
+	*draft
+	pods []string
+}
+
+// grouped makes one finding of each reason. each gives, for a pod, a key that is
+// the same for pods with the same reason, and the finding; nil for none.
+func (f *Facts) grouped(each func(*corev1.Pod) (string, *draft)) []*draft {
+	found := map[string]*group{}
+	var order []string
+	for i := range f.Pods {
+		p := &f.Pods[i]
+		if p.Status.Phase == corev1.PodSucceeded {
+			continue
+		}
+		key, d := each(p)
+		switch {
+		case d == nil:
+		case found[key] == nil:
+			found[key] = &group{draft: d, pods: []string{p.Name}}
+			order = append(order, key)
+		default:
+			found[key].pods = append(found[key].pods, p.Name)
+		}
+	}
+	var out []*draft
+	for _, key := range order {
+		g := found[key]
+		if n := len(g.pods); n > 1 {
+			g.see(g.Object, "also", few(g.pods[1:]))
+			g.Text += fmt.Sprintf(" (%d pods)", n)
+		}
+		out = append(out, g.draft)
+	}
+	return out
+}
+
+// missingSources: what a pod's volumes and environment are made from.
+func missingSources(f *Facts) []*draft {
+	return f.grouped(func(p *corev1.Pod) (string, *draft) {
+		if podReady(p) {
+			return "", nil
+		}
+		for _, s := range sources(p) {
+			if s.optional || f.has(s.resource, p.Namespace, s.name) != absent {
+				continue
+			}
+			cause := map[string]string{"configmaps": "MissingConfigMap", "secrets": "MissingSecret", "persistentvolumeclaims": "MissingClaim"}[s.resource]
+			kind := map[string]string{"configmaps": "ConfigMap", "secrets": "Secret", "persistentvolumeclaims": "PersistentVolumeClaim"}[s.resource]
+			d := because(cause, podRef(p), "pod %s needs %s %s, which is not there", p.Name, kind, s.name).
+				see(podRef(p), s.path, s.name).
+				see(state.Ref{Resource: s.resource, Namespace: p.Namespace, Name: s.name}, "", "not found")
+			for _, e := range f.events(string(p.UID), "FailedMount", "Failed", "FailedScheduling")[:min(1, len(f.events(string(p.UID), "FailedMount", "Failed", "FailedScheduling")))] {
+				d.event(e)
+			}
+			return s.resource + s.name, d.next("make it, or correct the name in the template: kubectl get %s%s", s.resource, in(p.Namespace))
+		}
+		return "", nil
+	})
+}
+
+// source is something in the namespace that a pod cannot start without.
+type source struct {
+	resource, name, path string
+	optional             bool
+}
+
+func sources(p *corev1.Pod) []source {
+	var out []source
+	add := func(resource, name, path string, optional *bool) {
+		if name != "" {
+			out = append(out, source{resource, name, path, optional != nil && *optional})
+		}
+	}
+	for _, v := range p.Spec.Volumes {
+		path := "spec.volumes[name=" + v.Name + "]."
+		switch {
+		case v.ConfigMap != nil:
+			add("configmaps", v.ConfigMap.Name, path+"configMap.name", v.ConfigMap.Optional)
+		case v.Secret != nil:
+			add("secrets", v.Secret.SecretName, path+"secret.secretName", v.Secret.Optional)
+		case v.PersistentVolumeClaim != nil:
+			add("persistentvolumeclaims", v.PersistentVolumeClaim.ClaimName, path+"persistentVolumeClaim.claimName", nil)
+		case v.Projected != nil:
+			for _, s := range v.Projected.Sources {
+				if s.ConfigMap != nil {
+					add("configmaps", s.ConfigMap.Name, path+"projected.sources[].configMap.name", s.ConfigMap.Optional)
+				}
+				if s.Secret != nil {
+					add("secrets", s.Secret.Name, path+"projected.sources[].secret.name", s.Secret.Optional)
+				}
+			}
+		}
+	}
+	for _, c := range slices.Concat(p.Spec.InitContainers, p.Spec.Containers) {
+		path := "spec.containers[name=" + c.Name + "]."
+		for _, e := range c.EnvFrom {
+			if e.ConfigMapRef != nil {
+				add("configmaps", e.ConfigMapRef.Name, path+"envFrom[].configMapRef.name", e.ConfigMapRef.Optional)
+			}
+			if e.SecretRef != nil {
+				add("secrets", e.SecretRef.Name, path+"envFrom[].secretRef.name", e.SecretRef.Optional)
+			}
+		}
+		for _, e := range c.Env {
+			if e.ValueFrom == nil {
+				continue
+			}
+			if r := e.ValueFrom.ConfigMapKeyRef; r != nil {
+				add("configmaps", r.Name, path+"env[name="+e.Name+"].valueFrom.configMapKeyRef.name", r.Optional)
+			}
+			if r := e.ValueFrom.SecretKeyRef; r != nil {
+				add("secrets", r.Name, path+"env[name="+e.Name+"].valueFrom.secretKeyRef.name", r.Optional)
+			}
+		}
+	}
+	return out
+}
+
+func schedulingGated(f *Facts) []*draft {
+	return f.grouped(func(p *corev1.Pod) (string, *draft) {
+		if len(p.Spec.SchedulingGates) == 0 || p.Spec.NodeName != "" {
+			return "", nil
+		}
+		var names []string
+		for _, g := range p.Spec.SchedulingGates {
+			names = append(names, g.Name)
+		}
+		return strings.Join(names, ","), because("SchedulingGated", podRef(p), "pod %s is not to be scheduled before its gates are taken off: %s", p.Name, few(names)).
+			see(podRef(p), "spec.schedulingGates[].name", strings.Join(names, ", ")).next("whoever set the gates takes them off; see why it does not")
+	})
+}
+
+func noScheduler(f *Facts) []*draft {
+	return f.grouped(func(p *corev1.Pod) (string, *draft) {
+		if p.Spec.NodeName != "" || p.DeletionTimestamp != nil || len(p.Spec.SchedulingGates) > 0 || condition(p, corev1.PodScheduled) != nil {
+			return "", nil
+		}
+		name := p.Spec.SchedulerName
+		d := because("NoScheduler", podRef(p), "no scheduler has looked at pod %s: it asks for the one named %s", p.Name, name).likely().
+			see(podRef(p), "spec.schedulerName", name).
+			see(podRef(p), "status.conditions[type=PodScheduled]", "none").
+			see(podRef(p), "metadata.creationTimestamp", f.ago(p.CreationTimestamp.Time))
+		return name, d.next("is that scheduler running? kctl-ctrl get leases%s", in("kube-system"))
+	})
+}
+
+// waiting is a container that waits for one of the reasons.
+func waiting(p *corev1.Pod, reasons ...string) (path string, s *corev1.ContainerStatus) {
+	for _, list := range []struct {
+		path     string
+		statuses []corev1.ContainerStatus
+	}{{"status.initContainerStatuses", p.Status.InitContainerStatuses}, {"status.containerStatuses", p.Status.ContainerStatuses}} {
+		for i := range list.statuses {
+			if w := list.statuses[i].State.Waiting; w != nil && slices.Contains(reasons, w.Reason) {
+				return fmt.Sprintf("%s[name=%s].state", list.path, list.statuses[i].Name), &list.statuses[i]
+			}
+		}
+	}
+	return "", nil
+}
+
+func imagePull(f *Facts) []*draft {
+	return f.grouped(func(p *corev1.Pod) (string, *draft) {
+		path, s := waiting(p, "ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "RegistryUnavailable", "ImageInspectError")
+		if s == nil {
+			return "", nil
+		}
+		d := because("ImagePull", podRef(p), "the image of container %s cannot be pulled: %s", s.Name, s.Image).
+			see(podRef(p), path+".waiting", joinWords(s.State.Waiting.Reason, "", s.State.Waiting.Message))
+		for _, e := range f.events(string(p.UID), "Failed") {
+			if strings.Contains(strings.ToLower(e.Message), "image") {
+				d.event(e)
+				break
+			}
+		}
+		return s.Image, d.next("check the image's name and tag, and the pull secrets of the pod and its ServiceAccount")
+	})
+}
+
+func volumeMount(f *Facts) []*draft {
+	return f.grouped(func(p *corev1.Pod) (string, *draft) {
+		if p.Status.Phase != corev1.PodPending || p.Spec.NodeName == "" {
+			return "", nil
+		}
+		events := f.events(string(p.UID), "FailedMount", "FailedAttachVolume", "FailedMapVolume")
+		if len(events) == 0 {
+			return "", nil
+		}
+		d := because("VolumeMount", podRef(p), "a volume of pod %s cannot be mounted on node %s", p.Name, p.Spec.NodeName).likely().event(events[0])
+		return events[0].Reason, d.next("%s", kubectl("describe", podRef(p)))
+	})
+}
+
+// crashing: containers that end and are started again, or are not.
+func crashing(f *Facts) []*draft {
+	return f.grouped(func(p *corev1.Pod) (string, *draft) {
+		r := podRef(p)
+		if path, s := waiting(p, "CrashLoopBackOff", "CreateContainerConfigError", "CreateContainerError", "RunContainerError", "PostStartHookError"); s != nil {
+			reason := s.State.Waiting.Reason
+			d := because("CrashLoop", r, "container %s ends again and again: %s", s.Name, lastEnd(s)).
+				see(r, path+".waiting", joinWords(reason, "", s.State.Waiting.Message)).
+				see(r, strings.TrimSuffix(path, ".state")+".restartCount", s.RestartCount)
+			if reason != "CrashLoopBackOff" {
+				d.Cause, d.Text = "ContainerFailed", fmt.Sprintf("container %s cannot be started: %s", s.Name, joinWords(reason, "", s.State.Waiting.Message))
+				return reason + s.Name, d.next("%s", kubectl("describe", r))
+			}
+			if t := s.LastTerminationState.Terminated; t != nil {
+				d.see(r, strings.TrimSuffix(path, ".state")+".lastState.terminated", joinWords(fmt.Sprintf("exit code %d", t.ExitCode), t.Reason, t.Message))
+			}
+			return s.Name, d.next("kubectl logs %s -c %s --previous%s", word("pod/"+p.Name), word(s.Name), in(p.Namespace))
+		}
+		if p.Status.Phase == corev1.PodFailed {
+			if f.inFailedJob(p) {
+				return "", nil // failedJobs says what came of it
+			}
+			d := because("ContainerFailed", r, "pod %s has failed and is not started again", p.Name).
+				see(r, "status.phase", joinWords(string(p.Status.Phase), p.Status.Reason, p.Status.Message))
+			key := p.Status.Reason
+			for i := range p.Status.ContainerStatuses {
+				if s := &p.Status.ContainerStatuses[i]; s.State.Terminated != nil && s.State.Terminated.ExitCode != 0 {
+					t := s.State.Terminated
+					d.see(r, "status.containerStatuses[name="+s.Name+"].state.terminated", joinWords(fmt.Sprintf("exit code %d", t.ExitCode), t.Reason, t.Message))
+					key += s.Name
+				}
+			}
+			return key, d.next("kubectl logs %s%s", word("pod/"+p.Name), in(p.Namespace))
+		}
+		return "", nil
+	})
+}
+
+func (f *Facts) inFailedJob(p *corev1.Pod) bool {
+	for i := range f.Jobs {
+		if ownedBy(p.OwnerReferences, f.Jobs[i].UID) {
+			return true
+		}
+	}
+	return false
+}
+
+func lastEnd(s *corev1.ContainerStatus) string {
+	t := s.LastTerminationState.Terminated
+	switch {
+	case t == nil:
+		return fmt.Sprintf("started %d times", s.RestartCount+1)
+	case t.Reason == "OOMKilled":
+		return "the last time it was killed for using more memory than its limit"
+	case t.Reason != "" && t.Reason != "Error":
+		return fmt.Sprintf("the last time with exit code %d, %s", t.ExitCode, t.Reason)
+	}
+	return fmt.Sprintf("the last time with exit code %d", t.ExitCode)
+}
+
+func podOnLostNode(f *Facts) []*draft {
+	return f.grouped(func(p *corev1.Pod) (string, *draft) {
+		if p.Spec.NodeName == "" || p.DeletionTimestamp != nil {
+			return "", nil
+		}
+		node, known := f.node(p.Spec.NodeName)
+		switch {
+		case known == absent:
+			return p.Spec.NodeName, because("NodeNotReady", podRef(p), "node %s of pod %s is not there any more", p.Spec.NodeName, p.Name).see(podRef(p), "spec.nodeName", p.Spec.NodeName).
+				next("the podgc loop removes the pod")
+		case node != nil && !nodeReady(node):
+			return p.Spec.NodeName, because("NodeNotReady", podRef(p), "the kubelet of node %s does not answer: what is known of pod %s is old", p.Spec.NodeName, p.Name).
+				see(core("nodes", node), "status.conditions[type=Ready]", readyWords(node)).next("kubectl describe node %s", word(node.Name))
+		}
+		return "", nil
+	})
+}
+
+// notReady: pods that run and are not ready.
+func notReady(f *Facts) []*draft {
+	return f.grouped(func(p *corev1.Pod) (string, *draft) {
+		r := podRef(p)
+		if p.Status.Phase == corev1.PodPending && p.Spec.NodeName != "" && p.DeletionTimestamp == nil && len(p.Status.ContainerStatuses) == 0 {
+			if _, known := f.node(p.Spec.NodeName); known == absent {
+				return "", nil
+			}
+			d := because("NotReady", r, "pod %s has a node, %s, and its kubelet has not started it", p.Name, p.Spec.NodeName).likely().symptom().
+				see(r, "spec.nodeName", p.Spec.NodeName).see(r, "status.phase", p.Status.Phase)
+			return "unstarted", d.next("%s", kubectl("describe", r))
+		}
+		if p.Status.Phase != corev1.PodRunning || podReady(p) || p.DeletionTimestamp != nil {
+			return "", nil
+		}
+		if _, s := waiting(p, "CrashLoopBackOff", "ErrImagePull", "ImagePullBackOff"); s != nil {
+			return "", nil
+		}
+		d := because("NotReady", r, "pod %s runs and is not ready", p.Name).see(r, "status.conditions[type=Ready]", conditionWords(p, corev1.PodReady))
+		for _, gate := range p.Spec.ReadinessGates {
+			if c := condition(p, gate.ConditionType); c == nil || c.Status != corev1.ConditionTrue {
+				d.Text = fmt.Sprintf("pod %s waits for its readiness gate %s", p.Name, gate.ConditionType)
+				d.see(r, "status.conditions[type="+string(gate.ConditionType)+"]", conditionWords(p, gate.ConditionType))
+			}
+		}
+		if events := f.events(string(p.UID), "Unhealthy"); len(events) > 0 {
+			d.Text = fmt.Sprintf("pod %s runs and fails its probe", p.Name)
+			d.event(events[0])
+		}
+		return d.Text[strings.Index(d.Text, p.Name)+len(p.Name):], d.next("kubectl logs %s%s", word("pod/"+p.Name), in(p.Namespace))
+	})
+}

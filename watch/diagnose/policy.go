@@ -1,0 +1,115 @@
+package diagnose
+
+import (
+	"fmt"
+
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+)
+
+// autoscalers: why a HorizontalPodAutoscaler does not scale.
+func autoscalers(f *Facts) []*draft {
+	var out []*draft
+	for i := range f.Autoscalers {
+		h := &f.Autoscalers[i]
+		r := refOf("autoscaling", "v2", "horizontalpodautoscalers", h)
+		target := h.Spec.ScaleTargetRef
+		for _, c := range h.Status.Conditions {
+			if c.Status != corev1.ConditionFalse || c.Type == autoscalingv2.ScalingLimited {
+				continue
+			}
+			path := "status.conditions[type=" + string(c.Type) + "]"
+			words := joinWords(c.Reason, "", c.Message)
+			switch {
+			case c.Reason == "ScalingDisabled":
+				out = append(out, because("TargetAtZero", r, "%s %s is at 0 replicas: the autoscaler leaves it alone", target.Kind, target.Name).
+					see(r, path, words).next("scale it to 1 and the autoscaler goes on"))
+			case c.Type == autoscalingv2.AbleToScale && c.Reason == "FailedGetScale":
+				d := because("TargetMissing", r, "the autoscaler cannot find what it scales: %s %s", target.Kind, target.Name).
+					see(r, "spec.scaleTargetRef", target.APIVersion+" "+target.Kind+" "+target.Name).see(r, path, words)
+				out = append(out, d.next("correct the name, or make it: %s", kubectl("edit", r)))
+			case c.Type == autoscalingv2.ScalingActive:
+				d := because("NoMetrics", r, "the autoscaler gets no metrics, and scales nothing without them").see(r, path, words)
+				served := false
+				for _, s := range f.APIServices {
+					if s.Group == "metrics.k8s.io" || s.Group == "custom.metrics.k8s.io" || s.Group == "external.metrics.k8s.io" {
+						served = served || s.Group == "metrics.k8s.io"
+						d.see(state.Ref{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices", Name: s.Name}, "status.conditions[type=Available]", joinWords(s.Available, s.Reason, s.Message))
+					}
+				}
+				if f.Known["apiservices.apiregistration.k8s.io"] && !served {
+					d.Text = "the autoscaler gets no metrics: nothing serves metrics.k8s.io in this cluster"
+				}
+				out = append(out, d.next("is the metrics server running, and do the pods have requests? kubectl top pods%s", in(h.Namespace)))
+			default:
+				out = append(out, because("CannotScale", r, "the autoscaler cannot scale: %s", words).see(r, path, words).next("%s", kubectl("describe", r)))
+			}
+		}
+	}
+	return out
+}
+
+// budgets: a PodDisruptionBudget that allows no eviction now, or covers nothing.
+func budgets(f *Facts) []*draft {
+	var out []*draft
+	for i := range f.Budgets {
+		b := &f.Budgets[i]
+		r := refOf("policy", "v1", "poddisruptionbudgets", b)
+		target := string(b.UID) == f.Target.UID
+		selector, err := metav1.LabelSelectorAsSelector(b.Spec.Selector)
+		if err != nil || !target && !f.covers(selector, b.Namespace) {
+			continue
+		}
+		switch {
+		case target && b.Status.ExpectedPods == 0 && b.Status.ObservedGeneration >= b.Generation:
+			out = append(out, because("BudgetMatchesNothing", r, "PodDisruptionBudget %s selects no pod: it protects nothing", b.Name).
+				see(r, "spec.selector", selector.String()).see(r, "status.expectedPods", 0).next("kubectl get pods --show-labels%s", in(b.Namespace)))
+		case b.Status.DisruptionsAllowed == 0 && b.Status.ExpectedPods > 0:
+			d := because("NoDisruptionAllowed", r, "PodDisruptionBudget %s allows no eviction now: %d of its pods are healthy, and %d must be", b.Name, b.Status.CurrentHealthy, b.Status.DesiredHealthy).
+				see(r, "status.disruptionsAllowed", 0).see(r, specOfBudget(b), budgetValue(b)).
+				see(r, "status", fmt.Sprintf("currentHealthy %d, desiredHealthy %d, expectedPods %d", b.Status.CurrentHealthy, b.Status.DesiredHealthy, b.Status.ExpectedPods))
+			if b.Status.DesiredHealthy >= b.Status.ExpectedPods {
+				d.Text = fmt.Sprintf("PodDisruptionBudget %s never allows an eviction: it wants all %d of its pods healthy", b.Name, b.Status.ExpectedPods)
+				d.next("more replicas, or a smaller budget: a drain of their nodes waits for ever otherwise")
+			} else {
+				d.next("see why pods are not healthy: kubectl get pods -l %s%s", word(selector.String()), in(b.Namespace))
+			}
+			if !target && !f.targetIs("nodes") {
+				d.remark() // it stops evictions, not the object
+			}
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
+func (f *Facts) covers(selector labels.Selector, namespace string) bool {
+	for i := range f.Pods {
+		if p := &f.Pods[i]; p.Namespace == namespace && selector.Matches(labels.Set(p.Labels)) {
+			return true
+		}
+	}
+	return false
+}
+
+func specOfBudget(b *policyv1.PodDisruptionBudget) string {
+	if b.Spec.MinAvailable != nil {
+		return "spec.minAvailable"
+	}
+	return "spec.maxUnavailable"
+}
+
+func budgetValue(b *policyv1.PodDisruptionBudget) string {
+	switch {
+	case b.Spec.MinAvailable != nil:
+		return b.Spec.MinAvailable.String()
+	case b.Spec.MaxUnavailable != nil:
+		return b.Spec.MaxUnavailable.String()
+	}
+	return "none"
+}

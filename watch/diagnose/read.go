@@ -1,0 +1,343 @@
+package diagnose
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/kctl-ctrl/kctl-ctrl/watch/owners"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+)
+
+// Reader reads Facts from one cluster. It is safe for concurrent use.
+type Reader struct {
+	owners  *owners.Reader
+	client  kubernetes.Interface
+	objects dynamic.Interface
+}
+
+// NewReader makes a Reader from a config of package connect. What owns what is
+// read through owned, which tells the gaps and the cost of that.
+func NewReader(config *rest.Config, owned *owners.Reader) (*Reader, error) {
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("make a client for %s: %w", config.Host, err)
+	}
+	objects, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("make a client for %s: %w", config.Host, err)
+	}
+	return &Reader{owners: owned, client: client, objects: objects}, nil
+}
+
+// reading is one Read under way.
+type reading struct {
+	*Reader
+	*Facts
+	ctx context.Context
+
+	mu sync.Mutex
+	// concerned are the objects in question by type: the target, its owners and
+	// what it owns.
+	concerned map[string][]*owners.Object
+}
+
+// Read reads what is around a target. What may not be read is a gap; the error
+// is for a server that does not answer, or the end of ctx.
+func (r *Reader) Read(ctx context.Context, target *owners.Object) (*Facts, error) {
+	graph, err := r.graph(ctx, target)
+	if err != nil {
+		return nil, err
+	}
+	graph.Add(target)
+	target = graph.Object(target.UID)
+	if err := r.owners.ClimbFrom(ctx, graph, target); err != nil {
+		return nil, err
+	}
+	d := &reading{Reader: r, ctx: ctx, concerned: map[string][]*owners.Object{}, Facts: &Facts{
+		Now: time.Now(), Target: target, Graph: graph, Known: map[string]bool{},
+	}}
+	for _, o := range Concerned(graph, target) {
+		d.concerned[o.Type()] = append(d.concerned[o.Type()], o)
+	}
+	// In two steps: what the first finds says what the second has to ask for.
+	d.together(d.status, d.workloads, d.pods, d.services, d.namespaced, d.namespace)
+	d.onlyConcerned()
+	d.together(d.nodes, d.volumes, d.apiServices, d.manager)
+	d.events()
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	return d.Facts, nil
+}
+
+// graph reads the metadata of everything in the target's namespace, or in the
+// namespace that it is. Other cluster-scoped objects have their dependents
+// everywhere; those are read only where they matter.
+func (r *Reader) graph(ctx context.Context, target *owners.Object) (*owners.Graph, error) {
+	scope := owners.ScopeOf(target)
+	switch {
+	case target.Type() == "namespaces":
+		scope = owners.Scope{Namespaces: []string{target.Name}}
+	case target.Namespace == "" && (target.Deleting.IsZero() || !slices.Contains(target.Finalizers, metav1.FinalizerDeleteDependents)):
+		kinds, err := r.owners.Kinds(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return owners.NewGraph(kinds), nil
+	}
+	return r.owners.Scan(ctx, scope)
+}
+
+// Concerned are the objects that a target is part of: its owners up to the root,
+// itself, and what it owns, the target first.
+func Concerned(graph *owners.Graph, target *owners.Object) []*owners.Object {
+	list := []*owners.Object{target}
+	seen := map[string]bool{target.UID: true}
+	for i := 0; i < len(list); i++ {
+		for _, ref := range list[i].Owners {
+			if o := graph.Object(ref.UID); o != nil && ref.Controller && !seen[o.UID] {
+				seen[o.UID] = true
+				list = append(list, o)
+			}
+		}
+	}
+	for _, o := range graph.Descendants(target.UID) {
+		if !seen[o.UID] {
+			seen[o.UID] = true
+			list = append(list, o)
+		}
+	}
+	return list
+}
+
+func (d *reading) together(steps ...func()) {
+	var wg sync.WaitGroup
+	for _, step := range steps {
+		wg.Go(step)
+	}
+	wg.Wait()
+}
+
+// gap notes what could not be read. That a type is not served, or an object has
+// gone meanwhile, is none.
+func (d *reading) gap(resource, namespace string, err error) {
+	if err == nil || apierrors.IsNotFound(err) || d.ctx.Err() != nil {
+		return
+	}
+	g := state.ReadGap{Type: resource, Namespace: namespace, Reason: "failed", Message: err.Error()}
+	if apierrors.IsForbidden(err) {
+		g.Reason = "forbidden"
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !slices.Contains(d.Facts.Gaps, g) {
+		d.Facts.Gaps = append(d.Facts.Gaps, g)
+	}
+}
+
+func (d *reading) known(resource string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.Known[resource] = true
+}
+
+// maxRead bounds how many objects of a type are read, and pageSize how many come
+// in one answer.
+const (
+	maxRead  = 2000
+	pageSize = 500
+)
+
+var errMany = errors.New("there are too many to read: the first are judged")
+
+// list reads all pages of a type into the slice, and notes whether that was all.
+func list[L interface {
+	GetContinue() string
+}, T any](d *reading, resource, namespace string, into *[]T, opts metav1.ListOptions,
+	fetch func(context.Context, metav1.ListOptions) (L, error), items func(L) []T,
+) {
+	opts.Limit = pageSize
+	for {
+		page, err := fetch(d.ctx, opts)
+		if err != nil {
+			d.gap(resource, namespace, err)
+			return
+		}
+		*into = append(*into, items(page)...)
+		if opts.Continue = page.GetContinue(); opts.Continue == "" {
+			d.known(resource)
+			return
+		}
+		if len(*into) >= maxRead {
+			d.gap(resource, namespace, errMany)
+			return
+		}
+	}
+}
+
+// each reads the concerned objects of a type one by one.
+func each[T any](d *reading, resource string, into *[]T, get func(context.Context, string, metav1.GetOptions) (*T, error)) {
+	complete := true
+	for _, o := range d.concerned[resource] {
+		found, err := get(d.ctx, o.Name, metav1.GetOptions{})
+		if err != nil {
+			d.gap(resource, o.Namespace, err)
+			complete = complete && apierrors.IsNotFound(err)
+			continue
+		}
+		*into = append(*into, *found)
+	}
+	if complete && d.Graph.Listed(groupResource(resource).Group, groupResource(resource).Resource, d.Target.Namespace) {
+		d.known(resource)
+	}
+}
+
+func groupResource(s string) schema.GroupResource { return schema.ParseGroupResource(s) }
+
+// status reads the target itself, for kinds whose contents may be read.
+func (d *reading) status() {
+	if d.Target.Type() == "secrets" || d.Target.Type() == "configmaps" {
+		return
+	}
+	resource := d.objects.Resource(schema.GroupVersionResource{Group: d.Target.Group, Version: d.Target.Version, Resource: d.Target.Resource})
+	var o *unstructured.Unstructured
+	var err error
+	if d.Target.Namespace == "" {
+		o, err = resource.Get(d.ctx, d.Target.Name, metav1.GetOptions{})
+	} else {
+		o, err = resource.Namespace(d.Target.Namespace).Get(d.ctx, d.Target.Name, metav1.GetOptions{})
+	}
+	if err != nil {
+		d.gap(d.Target.Type(), d.Target.Namespace, err)
+		return
+	}
+	d.Status = owners.StatusOf(o.Object)
+}
+
+func (d *reading) workloads() {
+	ns := d.Target.Namespace
+	each(d, "deployments.apps", &d.Deployments, d.client.AppsV1().Deployments(ns).Get)
+	each(d, "replicasets.apps", &d.ReplicaSets, d.client.AppsV1().ReplicaSets(ns).Get)
+	each(d, "replicationcontrollers", &d.Controllers, d.client.CoreV1().ReplicationControllers(ns).Get)
+	each(d, "statefulsets.apps", &d.StatefulSets, d.client.AppsV1().StatefulSets(ns).Get)
+	each(d, "daemonsets.apps", &d.DaemonSets, d.client.AppsV1().DaemonSets(ns).Get)
+	each(d, "cronjobs.batch", &d.CronJobs, d.client.BatchV1().CronJobs(ns).Get)
+	each(d, "jobs.batch", &d.Jobs, d.client.BatchV1().Jobs(ns).Get)
+}
+
+// fewPods is up to how many pods are read one by one.
+const fewPods = 10
+
+// pods reads those concerned, those that a Service or claim in question is used
+// by, and those on a node in question.
+func (d *reading) pods() {
+	ns := d.Target.Namespace
+	pods := d.client.CoreV1().Pods(ns)
+	items := func(l *corev1.PodList) []corev1.Pod { return l.Items }
+	switch {
+	case d.Target.Type() == "nodes":
+		list(d, "pods", "", &d.Pods, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("spec.nodeName", d.Target.Name).String()}, d.client.CoreV1().Pods("").List, items)
+	case ns == "":
+	case d.usersWanted(), len(d.concerned["pods"]) > fewPods:
+		// Metadata does not say which claims a pod uses.
+		list(d, "pods", ns, &d.Pods, metav1.ListOptions{}, pods.List, items)
+	default:
+		each(d, "pods", &d.Pods, pods.Get)
+	}
+}
+
+// usersWanted: the pods of the target are not those that it owns.
+func (d *reading) usersWanted() bool {
+	return d.targetIs("services") || d.targetIs("persistentvolumeclaims") || d.targetIs("poddisruptionbudgets.policy")
+}
+
+// onlyConcerned leaves out the pods that were read with those in question.
+func (d *reading) onlyConcerned() {
+	concerned := func(*corev1.Pod) bool { return true }
+	switch {
+	case d.targetIs("services"):
+		selector := labels.Nothing()
+		for i := range d.Services {
+			if s := &d.Services[i]; string(s.UID) == d.Target.UID && len(s.Spec.Selector) > 0 {
+				selector = labels.SelectorFromSet(s.Spec.Selector)
+			}
+		}
+		concerned = func(p *corev1.Pod) bool { return selector.Matches(labels.Set(p.Labels)) }
+	case d.targetIs("poddisruptionbudgets.policy"):
+		selector := labels.Nothing()
+		for i := range d.Budgets {
+			if b := &d.Budgets[i]; string(b.UID) == d.Target.UID {
+				if s, err := metav1.LabelSelectorAsSelector(b.Spec.Selector); err == nil {
+					selector = s
+				}
+			}
+		}
+		concerned = func(p *corev1.Pod) bool { return selector.Matches(labels.Set(p.Labels)) }
+	case d.targetIs("persistentvolumeclaims"):
+		concerned = func(p *corev1.Pod) bool {
+			return slices.ContainsFunc(p.Spec.Volumes, func(v corev1.Volume) bool {
+				return v.PersistentVolumeClaim != nil && v.PersistentVolumeClaim.ClaimName == d.Target.Name
+			})
+		}
+	case d.targetIs("nodes"):
+	default:
+		wanted := map[string]bool{}
+		for _, o := range d.concerned["pods"] {
+			wanted[o.UID] = true
+		}
+		concerned = func(p *corev1.Pod) bool { return wanted[string(p.UID)] }
+	}
+	d.Pods = slices.DeleteFunc(d.Pods, func(p corev1.Pod) bool { return !concerned(&p) })
+}
+
+func (d *reading) services() {
+	ns := d.Target.Namespace
+	each(d, "services", &d.Services, d.client.CoreV1().Services(ns).Get)
+	each(d, "horizontalpodautoscalers.autoscaling", &d.Autoscalers, d.client.AutoscalingV2().HorizontalPodAutoscalers(ns).Get)
+	each(d, "persistentvolumeclaims", &d.Claims, d.client.CoreV1().PersistentVolumeClaims(ns).Get)
+}
+
+// namespaced reads the rules of the namespace.
+func (d *reading) namespaced() {
+	ns := d.Target.Namespace
+	if ns == "" && d.Target.Type() != "nodes" {
+		return
+	}
+	list(d, "poddisruptionbudgets.policy", ns, &d.Budgets, metav1.ListOptions{}, d.client.PolicyV1().PodDisruptionBudgets(ns).List, budgetItems)
+	if ns == "" {
+		return
+	}
+	list(d, "resourcequotas", ns, &d.Quotas, metav1.ListOptions{}, d.client.CoreV1().ResourceQuotas(ns).List, func(l *corev1.ResourceQuotaList) []corev1.ResourceQuota { return l.Items })
+	list(d, "limitranges", ns, &d.LimitRanges, metav1.ListOptions{}, d.client.CoreV1().LimitRanges(ns).List, func(l *corev1.LimitRangeList) []corev1.LimitRange { return l.Items })
+}
+
+func (d *reading) namespace() {
+	name := d.Target.Namespace
+	if d.Target.Type() == "namespaces" {
+		name = d.Target.Name
+	}
+	if name == "" {
+		return
+	}
+	ns, err := d.client.CoreV1().Namespaces().Get(d.ctx, name, metav1.GetOptions{})
+	if err != nil {
+		d.gap("namespaces", "", err)
+		return
+	}
+	d.Namespace = ns
+}

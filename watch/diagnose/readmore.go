@@ -1,0 +1,148 @@
+package diagnose
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kctl-ctrl/kctl-ctrl/watch/owners"
+)
+
+func budgetItems(l *policyv1.PodDisruptionBudgetList) []policyv1.PodDisruptionBudget { return l.Items }
+
+// maxEventObjects bounds the objects whose Events are asked for one by one.
+const maxEventObjects = 20
+
+// events reads those about the objects that are not well, the target first.
+func (d *reading) events() {
+	asked := []*owners.Object{d.Target}
+	for _, resource := range []string{"replicasets.apps", "replicationcontrollers", "statefulsets.apps", "daemonsets.apps", "jobs.batch", "cronjobs.batch", "persistentvolumeclaims", "pods"} {
+		for _, o := range d.concerned[resource] {
+			if o.UID != d.Target.UID && !d.well(o) {
+				asked = append(asked, o)
+			}
+		}
+	}
+	for _, c := range d.Claims {
+		if o := d.Graph.Object(string(c.UID)); o != nil && c.Status.Phase == corev1.ClaimPending && !slices.Contains(asked, o) {
+			asked = append(asked, o)
+		}
+	}
+	for _, o := range asked[:min(len(asked), maxEventObjects)] {
+		list(d, "events", o.Namespace, &d.Events, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("involvedObject.uid", o.UID).String()},
+			d.client.CoreV1().Events(o.Namespace).List, func(l *corev1.EventList) []corev1.Event { return l.Items })
+	}
+}
+
+// well reports that an object gives no reason to ask for its Events.
+func (d *reading) well(o *owners.Object) bool {
+	switch o.Type() {
+	case "pods":
+		for i := range d.Pods {
+			if string(d.Pods[i].UID) == o.UID {
+				return podReady(&d.Pods[i]) || d.Pods[i].Status.Phase == corev1.PodSucceeded
+			}
+		}
+	case "replicasets.apps":
+		for i := range d.ReplicaSets {
+			if s := &d.ReplicaSets[i]; string(s.UID) == o.UID {
+				return s.Status.Replicas >= orOne(s.Spec.Replicas)
+			}
+		}
+	}
+	return false
+}
+
+// nodes are asked for where a pod has none, or is not well, or a DaemonSet is in
+// question.
+func (d *reading) nodes() {
+	wanted := len(d.DaemonSets) > 0 || d.Target.Type() == "nodes"
+	for i := range d.Pods {
+		wanted = wanted || !podReady(&d.Pods[i]) && d.Pods[i].Status.Phase != corev1.PodSucceeded || d.Pods[i].DeletionTimestamp != nil
+	}
+	if !wanted {
+		return
+	}
+	list(d, "nodes", "", &d.Nodes, metav1.ListOptions{}, d.client.CoreV1().Nodes().List, func(l *corev1.NodeList) []corev1.Node { return l.Items })
+}
+
+// volumes reads the claims of the pods that have not started, and the classes of
+// those that are not bound.
+func (d *reading) volumes() {
+	for i := range d.Pods {
+		p := &d.Pods[i]
+		if p.Spec.NodeName != "" && podReady(p) {
+			continue
+		}
+		for _, v := range p.Spec.Volumes {
+			if v.PersistentVolumeClaim == nil || d.Graph.Find("", "persistentvolumeclaims", p.Namespace, v.PersistentVolumeClaim.ClaimName) == nil {
+				continue
+			}
+			name := v.PersistentVolumeClaim.ClaimName
+			if slices.ContainsFunc(d.Claims, func(c corev1.PersistentVolumeClaim) bool { return c.Name == name && c.Namespace == p.Namespace }) || len(d.Claims) >= maxEventObjects {
+				continue
+			}
+			c, err := d.client.CoreV1().PersistentVolumeClaims(p.Namespace).Get(d.ctx, name, metav1.GetOptions{})
+			if err != nil {
+				d.gap("persistentvolumeclaims", p.Namespace, err)
+				continue
+			}
+			d.Claims = append(d.Claims, *c)
+		}
+	}
+	if slices.ContainsFunc(d.Claims, func(c corev1.PersistentVolumeClaim) bool { return c.Status.Phase == corev1.ClaimPending }) {
+		list(d, "storageclasses.storage.k8s.io", "", &d.StorageClasses, metav1.ListOptions{}, d.client.StorageV1().StorageClasses().List,
+			func(l *storagev1.StorageClassList) []storagev1.StorageClass { return l.Items })
+	}
+}
+
+var apiServicesResource = schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}
+
+// apiServices are asked for where types that do not answer matter.
+func (d *reading) apiServices() {
+	if !(d.targetIs("namespaces") && d.deleting()) && len(d.Autoscalers) == 0 && !d.targetIs("apiservices.apiregistration.k8s.io") {
+		return
+	}
+	list(d, "apiservices.apiregistration.k8s.io", "", &d.APIServices, metav1.ListOptions{}, d.objects.Resource(apiServicesResource).List,
+		func(l *unstructured.UnstructuredList) []APIService {
+			var out []APIService
+			for i := range l.Items {
+				out = append(out, apiServiceOf(l.Items[i].Object))
+			}
+			return out
+		})
+}
+
+func apiServiceOf(o map[string]any) APIService {
+	text := func(path ...string) string {
+		s, _, _ := unstructured.NestedString(o, path...)
+		return s
+	}
+	s := APIService{Name: text("metadata", "name"), Group: text("spec", "group"), Version: text("spec", "version")}
+	if name := text("spec", "service", "name"); name != "" {
+		s.Service = text("spec", "service", "namespace") + "/" + name
+	}
+	conditions, _, _ := unstructured.NestedSlice(o, "status", "conditions")
+	for _, c := range conditions {
+		if m, is := c.(map[string]any); is && m["type"] == "Available" {
+			s.Available, _ = m["status"].(string)
+			s.Reason, _ = m["reason"].(string)
+			s.Message, _ = m["message"].(string)
+		}
+	}
+	return s
+}
+
+// manager reads kube-controller-manager's lease, which few may: it is no gap.
+func (d *reading) manager() {
+	l, err := d.client.CoordinationV1().Leases("kube-system").Get(d.ctx, managerLease, metav1.GetOptions{})
+	if err == nil {
+		d.ManagerLease = l
+	}
+}

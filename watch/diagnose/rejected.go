@@ -1,0 +1,270 @@
+package diagnose
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+)
+
+func ownedBy(refs []metav1.OwnerReference, uid types.UID) bool {
+	return slices.ContainsFunc(refs, func(r metav1.OwnerReference) bool { return r.UID == uid })
+}
+
+// A refusal is what the API server said to a controller that wanted to make
+// something.
+type refusal struct {
+	// by is the object whose controller was refused.
+	by      state.Ref
+	path    string
+	message string
+	// now: it is the controller's own last word, and not an Event of the past.
+	now bool
+	// others say the same.
+	others int
+}
+
+// refusals gathers conditions, Events, and what the server answered to the
+// loops of a run with --dry-run=server; each text once.
+func (f *Facts) refusals() []refusal {
+	var out []refusal
+	add := func(r refusal) {
+		for i := range out {
+			if sameRefusal(out[i].message, r.message) {
+				out[i].others++
+				return
+			}
+		}
+		out = append(out, r)
+	}
+	for i := range f.ReplicaSets {
+		rs := &f.ReplicaSets[i]
+		for _, c := range rs.Status.Conditions {
+			if c.Type == "ReplicaFailure" && c.Status == corev1.ConditionTrue {
+				add(refusal{by: apps("replicasets", rs), path: "status.conditions[type=ReplicaFailure]", message: c.Message, now: true})
+			}
+		}
+	}
+	for i := range f.Controllers {
+		rc := &f.Controllers[i]
+		for _, c := range rc.Status.Conditions {
+			if c.Type == corev1.ReplicationControllerReplicaFailure && c.Status == corev1.ConditionTrue {
+				add(refusal{by: core("replicationcontrollers", rc), path: "status.conditions[type=ReplicaFailure]", message: c.Message, now: true})
+			}
+		}
+	}
+	for i := range f.Deployments {
+		d := &f.Deployments[i]
+		for _, c := range d.Status.Conditions {
+			if c.Type == "ReplicaFailure" && c.Status == corev1.ConditionTrue {
+				add(refusal{by: apps("deployments", d), path: "status.conditions[type=ReplicaFailure]", message: c.Message, now: true})
+			}
+		}
+	}
+	if f.Story != nil {
+		for _, sync := range f.Story.Syncs {
+			for _, w := range sync.Writes {
+				if w.Verb == "create" && w.Result == state.WriteFailed && w.Status >= 400 && w.Message != "" {
+					add(refusal{by: state.Ref{Resource: sync.Queue, Name: sync.Key}, path: "create " + w.Object.Type() + " (dry run on the server)", message: w.Message, now: true})
+				}
+			}
+		}
+	}
+	for _, e := range f.Events {
+		if (e.Reason == "FailedCreate" || e.Reason == "FailedUpdate") && f.stillWanted(string(e.InvolvedObject.UID)) {
+			r := state.Ref{Resource: strings.ToLower(e.InvolvedObject.Kind) + "s", Namespace: e.InvolvedObject.Namespace, Name: e.InvolvedObject.Name, UID: string(e.InvolvedObject.UID)}
+			if e.InvolvedObject.Kind != "ReplicationController" && e.InvolvedObject.Kind != "Pod" {
+				r.Group, _, _ = strings.Cut(e.InvolvedObject.APIVersion, "/")
+			}
+			add(refusal{by: r, path: "event " + e.Reason + ", " + f.ago(eventTime(e)), message: e.Message})
+		}
+	}
+	return out
+}
+
+// stillWanted: the controller of an Event still lacks pods, so that the Event is
+// not of the past.
+func (f *Facts) stillWanted(uid string) bool {
+	for i := range f.ReplicaSets {
+		if rs := &f.ReplicaSets[i]; string(rs.UID) == uid {
+			return rs.Status.Replicas < orOne(rs.Spec.Replicas)
+		}
+	}
+	for i := range f.StatefulSets {
+		if s := &f.StatefulSets[i]; string(s.UID) == uid {
+			return s.Status.Replicas < orOne(s.Spec.Replicas)
+		}
+	}
+	for i := range f.DaemonSets {
+		if s := &f.DaemonSets[i]; string(s.UID) == uid {
+			return s.Status.CurrentNumberScheduled < s.Status.DesiredNumberScheduled
+		}
+	}
+	for i := range f.Jobs {
+		if j := &f.Jobs[i]; string(j.UID) == uid {
+			return !finished(j) && j.Status.Active < orOne(j.Spec.Parallelism)
+		}
+	}
+	for i := range f.Controllers {
+		if rc := &f.Controllers[i]; string(rc.UID) == uid {
+			return rc.Status.Replicas < orOne(rc.Spec.Replicas)
+		}
+	}
+	return false
+}
+
+var podName = regexp.MustCompile(`pods? "[^"]*"|create Pod \S+ in`)
+
+// sameRefusal compares messages without the pods' generated names.
+func sameRefusal(a, b string) bool {
+	return core403(a) == core403(b)
+}
+
+func core403(message string) string {
+	if _, reason, cut := strings.Cut(message, "is forbidden: "); cut {
+		message = reason
+	}
+	message = strings.TrimPrefix(message, "Error creating: ")
+	return podName.ReplaceAllString(message, "")
+}
+
+var (
+	quotaText   = regexp.MustCompile(`exceeded quota: ([^,]+), requested: (.*), used: (.*), limited: (.*)`)
+	mustSpecify = regexp.MustCompile(`failed quota: ([^:]+): must specify (.*)`)
+	limitText   = regexp.MustCompile(`(maximum|minimum|max limit to request ratio) .* usage per|usage per (Container|Pod)`)
+	webhookText = regexp.MustCompile(`admission webhook "([^"]*)" denied the request`)
+	webhookCall = regexp.MustCompile(`failed calling webhook "([^"]*)"`)
+	accountText = regexp.MustCompile(`error looking up service account ([^/]+)/([^:]+):`)
+)
+
+// rejected: the API server refused what the controller wanted to make.
+func rejected(f *Facts) []*draft {
+	var out []*draft
+	for _, r := range f.refusals() {
+		if accountText.MatchString(r.message) {
+			continue // missingServiceAccount's
+		}
+		d := f.readRefusal(r)
+		d.see(r.by, r.path, r.message)
+		if !r.now {
+			d.likely()
+		}
+		out = append(out, d)
+	}
+	return out
+}
+
+func (f *Facts) readRefusal(r refusal) *draft {
+	switch {
+	case quotaText.MatchString(r.message):
+		return f.quota(r)
+	case mustSpecify.MatchString(r.message):
+		parts := mustSpecify.FindStringSubmatch(r.message)
+		return because("QuotaExceeded", r.by, "ResourceQuota %s counts %s, and the pods do not say how much they need", parts[1], parts[2]).
+			next("set requests and limits in the template, or a LimitRange with defaults%s", in(f.Target.Namespace))
+	case strings.Contains(r.message, "violates PodSecurity"):
+		d := because("PodSecurity", r.by, "the namespace's Pod Security level forbids its pods")
+		if _, rest, cut := strings.Cut(r.message, "violates PodSecurity "); cut {
+			d.Text = fmt.Sprintf("its pods violate the namespace's Pod Security level %s", rest)
+		}
+		if f.Namespace != nil {
+			for _, label := range []string{"pod-security.kubernetes.io/enforce", "pod-security.kubernetes.io/enforce-version"} {
+				if v := f.Namespace.Labels[label]; v != "" {
+					d.see(core("namespaces", f.Namespace), "metadata.labels["+label+"]", v)
+				}
+			}
+		}
+		return d.next("set the securityContext that the message asks for in the template")
+	case webhookCall.MatchString(r.message):
+		name := webhookCall.FindStringSubmatch(r.message)[1]
+		return because("WebhookFailed", r.by, "admission webhook %s cannot be called, and it must be asked before a pod is made", name).
+			next("see what serves it: kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations -o wide")
+	case webhookText.MatchString(r.message):
+		name := webhookText.FindStringSubmatch(r.message)[1]
+		return because("WebhookDenied", r.by, "admission webhook %s refuses its pods", name).next("change the template as the message asks, or ask who runs the webhook")
+	case limitText.MatchString(r.message):
+		d := because("LimitRange", r.by, "a LimitRange of the namespace forbids its pods' requests or limits")
+		for i := range f.LimitRanges {
+			l := &f.LimitRanges[i]
+			for _, item := range l.Spec.Limits {
+				if item.Type == corev1.LimitTypeContainer || item.Type == corev1.LimitTypePod {
+					d.see(core("limitranges", l), "spec.limits[type="+string(item.Type)+"]", "min "+resources(item.Min)+", max "+resources(item.Max))
+				}
+			}
+		}
+		return d.next("change the template's resources, or the LimitRange%s", in(f.Target.Namespace))
+	}
+	return because("Rejected", r.by, "the API server refuses what its controller wants to make").next("change what the message names")
+}
+
+// quota holds the message against the quota as it is now.
+func (f *Facts) quota(r refusal) *draft {
+	parts := quotaText.FindStringSubmatch(r.message)
+	name := parts[1]
+	d := because("QuotaExceeded", r.by, "ResourceQuota %s is used up: requested %s, used %s, limited to %s", name, parts[2], parts[3], parts[4])
+	agree := false
+	for i := range f.Quotas {
+		q := &f.Quotas[i]
+		if q.Name != name {
+			continue
+		}
+		for _, item := range strings.Split(parts[2], ",") {
+			resourceName, amount, _ := strings.Cut(item, "=")
+			hard, used := q.Status.Hard[corev1.ResourceName(resourceName)], q.Status.Used[corev1.ResourceName(resourceName)]
+			d.see(core("resourcequotas", q), "status.used["+resourceName+"]", used.String()+" of "+hard.String())
+			if want, err := resource.ParseQuantity(amount); err == nil {
+				want.Add(used)
+				agree = agree || want.Cmp(hard) > 0
+			}
+		}
+	}
+	d.next("raise the quota or free some of it: kubectl describe resourcequota %s%s", word(name), in(f.Target.Namespace))
+	if len(d.Evidence) > 0 && !agree {
+		d.likely()
+		d.Text = fmt.Sprintf("ResourceQuota %s refused a pod (requested %s), and has room for it by now: the controller tries again", name, parts[2])
+		d.next("wait for the next try, or change the object")
+	}
+	return d
+}
+
+func resources(list corev1.ResourceList) string {
+	if len(list) == 0 {
+		return "none"
+	}
+	var out []string
+	for name, q := range list {
+		out = append(out, string(name)+"="+q.String())
+	}
+	slices.Sort(out)
+	return strings.Join(out, " ")
+}
+
+// missingServiceAccount: pods are refused while theirs is not there.
+func missingServiceAccount(f *Facts) []*draft {
+	for _, r := range f.refusals() {
+		parts := accountText.FindStringSubmatch(r.message)
+		if parts == nil {
+			continue
+		}
+		d := because("MissingServiceAccount", r.by, "its pods are refused: ServiceAccount %s is not there", parts[2]).see(r.by, r.path, r.message)
+		switch f.has("serviceaccounts", parts[1], parts[2]) {
+		case present:
+			d.likely()
+			d.Text = fmt.Sprintf("its pods were refused for want of ServiceAccount %s, which is there by now: the controller tries again", parts[2])
+			return one(d.next("wait for the next try"))
+		case absent:
+			d.see(state.Ref{Resource: "serviceaccounts", Namespace: parts[1], Name: parts[2]}, "", "none in the list")
+		default:
+			d.likely()
+		}
+		return one(d.next("kubectl create serviceaccount %s%s", word(parts[2]), in(parts[1])))
+	}
+	return nil
+}

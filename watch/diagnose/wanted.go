@@ -1,0 +1,296 @@
+package diagnose
+
+import (
+	"fmt"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+)
+
+// paused: a paused Deployment is scaled, but not rolled out. It explains
+// something only where its template is not that of the newest ReplicaSet.
+func paused(f *Facts) []*draft {
+	var out []*draft
+	for i := range f.Deployments {
+		d := &f.Deployments[i]
+		if !d.Spec.Paused {
+			continue
+		}
+		r := apps("deployments", d)
+		found := because("Paused", r, "Deployment %s is paused: changes of its template are not rolled out", d.Name).see(r, "spec.paused", true)
+		switch newest := f.replicaSetOf(d); {
+		case !f.Known["replicasets.apps"]:
+			found.likely()
+		case newest == nil && f.owned(d) == 0:
+			found.Text = fmt.Sprintf("Deployment %s is paused and has no ReplicaSet yet: none is made before it is resumed", d.Name)
+		case newest == nil:
+			found.Text = fmt.Sprintf("Deployment %s is paused: its template has changed since, and no ReplicaSet has it", d.Name)
+			found.see(r, "metadata.generation", d.Generation)
+		default:
+			found.remark()
+			found.Text = fmt.Sprintf("Deployment %s is paused; its template is rolled out all the same, the next change will not be", d.Name)
+		}
+		out = append(out, found.next("kubectl rollout resume %s%s", word("deployment/"+d.Name), in(d.Namespace)))
+	}
+	return out
+}
+
+// replicaSetOf is the one with the Deployment's present template, or nil.
+func (f *Facts) replicaSetOf(d *appsv1.Deployment) *appsv1.ReplicaSet {
+	for i := range f.ReplicaSets {
+		rs := &f.ReplicaSets[i]
+		template := rs.Spec.Template.DeepCopy()
+		delete(template.Labels, appsv1.DefaultDeploymentUniqueLabelKey)
+		want := d.Spec.Template.DeepCopy()
+		delete(want.Labels, appsv1.DefaultDeploymentUniqueLabelKey)
+		if ownedBy(rs.OwnerReferences, d.UID) && equality.Semantic.DeepEqual(template, want) {
+			return rs
+		}
+	}
+	return nil
+}
+
+func (f *Facts) owned(d *appsv1.Deployment) int {
+	n := 0
+	for i := range f.ReplicaSets {
+		if ownedBy(f.ReplicaSets[i].OwnerReferences, d.UID) {
+			n++
+		}
+	}
+	return n
+}
+
+// workload is what the kinds with replicas have in common.
+type workload struct {
+	ref      state.Ref
+	kind     string
+	uid      string
+	replicas *int32
+	current  int32
+	// owner: something above it sets its replicas.
+	owned bool
+}
+
+func (f *Facts) workloads() []workload {
+	var out []workload
+	for i := range f.Deployments {
+		d := &f.Deployments[i]
+		out = append(out, workload{apps("deployments", d), "Deployment", string(d.UID), d.Spec.Replicas, d.Status.Replicas, len(d.OwnerReferences) > 0})
+	}
+	for i := range f.StatefulSets {
+		s := &f.StatefulSets[i]
+		out = append(out, workload{apps("statefulsets", s), "StatefulSet", string(s.UID), s.Spec.Replicas, s.Status.Replicas, len(s.OwnerReferences) > 0})
+	}
+	for i := range f.ReplicaSets {
+		s := &f.ReplicaSets[i]
+		out = append(out, workload{apps("replicasets", s), "ReplicaSet", string(s.UID), s.Spec.Replicas, s.Status.Replicas, len(s.OwnerReferences) > 0})
+	}
+	for i := range f.Controllers {
+		s := &f.Controllers[i]
+		out = append(out, workload{core("replicationcontrollers", s), "ReplicationController", string(s.UID), s.Spec.Replicas, s.Status.Replicas, len(s.OwnerReferences) > 0})
+	}
+	return out
+}
+
+func scaledToZero(f *Facts) []*draft {
+	var out []*draft
+	for _, w := range f.workloads() {
+		if orOne(w.replicas) != 0 || w.owned && w.uid != f.Target.UID {
+			continue
+		}
+		d := because("ScaledToZero", w.ref, "%s %s is scaled to 0: it wants no pods", w.kind, w.ref.Name).see(w.ref, "spec.replicas", 0)
+		if w.owned {
+			d.remark()
+			d.Text = fmt.Sprintf("%s %s is scaled to 0 by its owner: it is not the current one, or the owner wants no pods", w.kind, w.ref.Name)
+		}
+		for i := range f.Autoscalers {
+			if h := &f.Autoscalers[i]; h.Spec.ScaleTargetRef.Kind == w.kind && h.Spec.ScaleTargetRef.Name == w.ref.Name {
+				hpa := refOf("autoscaling", "v2", "horizontalpodautoscalers", h)
+				d.see(hpa, "spec.scaleTargetRef", w.kind+" "+w.ref.Name+": an autoscaler leaves alone what is at 0")
+			}
+		}
+		if !w.owned {
+			d.next("%s", kubectl("scale", w.ref, "--replicas=1"))
+		}
+		out = append(out, d)
+	}
+	return out
+}
+
+func suspended(f *Facts) []*draft {
+	var out []*draft
+	for i := range f.CronJobs {
+		c := &f.CronJobs[i]
+		if c.Spec.Suspend != nil && *c.Spec.Suspend {
+			r := batch("cronjobs", c)
+			out = append(out, because("Suspended", r, "CronJob %s is suspended: it makes no Jobs", c.Name).see(r, "spec.suspend", true).
+				next("%s", kubectl("patch", r, `-p '{"spec":{"suspend":false}}'`)))
+		}
+	}
+	for i := range f.Jobs {
+		j := &f.Jobs[i]
+		if j.Spec.Suspend == nil || !*j.Spec.Suspend || finished(j) {
+			continue
+		}
+		r := batch("jobs", j)
+		d := because("Suspended", r, "Job %s is suspended: it has no pods until it is resumed", j.Name).see(r, "spec.suspend", true)
+		if by := j.Labels["kueue.x-k8s.io/queue-name"]; by != "" {
+			d.see(r, "metadata.labels[kueue.x-k8s.io/queue-name]", by).next("Kueue admits it when its queue has room: kubectl get workloads.kueue.x-k8s.io%s", in(j.Namespace))
+		} else {
+			d.next("%s", kubectl("patch", r, `-p '{"spec":{"suspend":false}}'`))
+		}
+		out = append(out, d)
+	}
+	return out
+}
+
+func finished(j *batchv1.Job) bool {
+	return slices.ContainsFunc(j.Status.Conditions, func(c batchv1.JobCondition) bool {
+		return (c.Type == batchv1.JobComplete || c.Type == batchv1.JobFailed) && c.Status == corev1.ConditionTrue
+	})
+}
+
+// serviceSelector: a Service without endpoints.
+func serviceSelector(f *Facts) []*draft {
+	var out []*draft
+	for i := range f.Services {
+		s := &f.Services[i]
+		if len(s.Spec.Selector) == 0 || s.Spec.Type == corev1.ServiceTypeExternalName {
+			continue
+		}
+		r := core("services", s)
+		selector := labels.SelectorFromSet(s.Spec.Selector)
+		if !f.Graph.Listed("", "pods", s.Namespace) {
+			continue // its pods cannot be counted
+		}
+		var matching, nearly []string
+		for _, o := range f.Graph.Objects() {
+			if o.Type() != "pods" || o.Namespace != s.Namespace {
+				continue
+			}
+			switch {
+			case selector.Matches(labels.Set(o.Labels)):
+				matching = append(matching, o.Name)
+			case close(s.Spec.Selector, o.Labels):
+				nearly = append(nearly, o.Name+" has "+differing(s.Spec.Selector, o.Labels))
+			}
+		}
+		if len(matching) == 0 {
+			d := because("SelectorMismatch", r, "the selector of Service %s matches no pod in its namespace", s.Name).
+				see(r, "spec.selector", labels.Set(s.Spec.Selector))
+			for _, n := range nearly[:min(len(nearly), 3)] {
+				d.see(state.Ref{Resource: "pods", Namespace: s.Namespace}, "metadata.labels", n)
+			}
+			out = append(out, d.next("compare the selector with the labels of the pods: kubectl get pods --show-labels%s", in(s.Namespace)))
+			continue
+		}
+		out = append(out, f.servicePods(s, r, matching)...)
+	}
+	return out
+}
+
+// close: a selector of several labels of which one alone differs, or whose keys
+// the pod has with other values.
+func close(selector, have map[string]string) bool {
+	keys := 0
+	for key := range selector {
+		if _, has := have[key]; has {
+			keys++
+		}
+	}
+	return keys > 0
+}
+
+func differing(selector, have map[string]string) string {
+	out := labels.Set{}
+	for key, value := range selector {
+		if have[key] != value {
+			out[key] = have[key]
+		}
+	}
+	return out.String()
+}
+
+func (f *Facts) servicePods(s *corev1.Service, r state.Ref, matching []string) []*draft {
+	ready := 0
+	var notReady []*corev1.Pod
+	var unnamed []string
+	for i := range f.Pods {
+		p := &f.Pods[i]
+		if !slices.Contains(matching, p.Name) || p.Namespace != s.Namespace {
+			continue
+		}
+		if podReady(p) {
+			ready++
+		} else {
+			notReady = append(notReady, p)
+		}
+		for _, port := range s.Spec.Ports {
+			if port.TargetPort.Type == intstr.String && !hasPort(p, port.TargetPort.StrVal) && !slices.Contains(unnamed, port.TargetPort.StrVal) {
+				unnamed = append(unnamed, port.TargetPort.StrVal)
+			}
+		}
+	}
+	var out []*draft
+	for _, name := range unnamed {
+		out = append(out, because("PortMismatch", r, "Service %s sends to a port named %s, and a pod it selects has none of that name", s.Name, name).
+			see(r, "spec.ports[].targetPort", name).next("kubectl get pods %s -o jsonpath='{.items[*].spec.containers[*].ports}'", "-l "+word(labels.Set(s.Spec.Selector).String())+in(s.Namespace)))
+	}
+	if ready == 0 && len(notReady) > 0 && !s.Spec.PublishNotReadyAddresses {
+		d := because("NoReadyPod", r, "Service %s selects %s, and none is ready: it has no endpoints", s.Name, plural(len(notReady), "pod", "pods")).symptom().
+			see(r, "spec.selector", labels.Set(s.Spec.Selector))
+		for _, p := range notReady[:min(len(notReady), 3)] {
+			d.see(podRef(p), "status.conditions[type=Ready]", conditionWords(p, corev1.PodReady))
+		}
+		out = append(out, d.next("kctl-ctrl why %s%s", word("pod/"+notReady[0].Name), in(s.Namespace)))
+	}
+	return out
+}
+
+func hasPort(p *corev1.Pod, name string) bool {
+	containers := slices.Concat(p.Spec.Containers, p.Spec.InitContainers)
+	return slices.ContainsFunc(containers, func(c corev1.Container) bool {
+		return slices.ContainsFunc(c.Ports, func(port corev1.ContainerPort) bool { return port.Name == name })
+	})
+}
+
+func podReady(p *corev1.Pod) bool {
+	c := condition(p, corev1.PodReady)
+	return c != nil && c.Status == corev1.ConditionTrue
+}
+
+func condition(p *corev1.Pod, t corev1.PodConditionType) *corev1.PodCondition {
+	for i := range p.Status.Conditions {
+		if p.Status.Conditions[i].Type == t {
+			return &p.Status.Conditions[i]
+		}
+	}
+	return nil
+}
+
+func conditionWords(p *corev1.Pod, t corev1.PodConditionType) string {
+	c := condition(p, t)
+	if c == nil {
+		return "none"
+	}
+	return joinWords(string(c.Status), c.Reason, c.Message)
+}
+
+// joinWords is "False Reason: message" with what there is of it.
+func joinWords(status, reason, message string) string {
+	text := status
+	if reason != "" {
+		text += " " + reason
+	}
+	if message != "" {
+		text += ": " + message
+	}
+	return text
+}
