@@ -312,3 +312,9 @@ func (r *Reader) ClimbFrom(ctx context.Context, g *Graph, o *Object) error {
 	}
 	return nil
 }
+
+// Metered counts the requests of another client into this reader's cost and
+// budget. The config must be a copy of the caller's own.
+func (r *Reader) Metered(config *rest.Config) {
+	config.Wrap(func(rt http.RoundTripper) http.RoundTripper { return r.meter.wrap(rt) })
+}

@@ -1,4 +1,4 @@
-package diagnose
+package diagnosis
 
 import (
 	"context"
@@ -31,8 +31,11 @@ type Reader struct {
 }
 
 // NewReader makes a Reader from a config of package connect. What owns what is
-// read through owned, which tells the gaps and the cost of that.
+// read through owned, which tells the gaps of that and the cost of both.
 func NewReader(config *rest.Config, owned *owners.Reader) (*Reader, error) {
+	config = rest.CopyConfig(config)
+	config.WarningHandler = rest.NoWarnings{}
+	owned.Metered(config)
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("make a client for %s: %w", config.Host, err)

@@ -1,4 +1,4 @@
-package diagnose
+package diagnosis
 
 import (
 	"fmt"
@@ -23,12 +23,14 @@ func unschedulable(f *Facts) []*draft {
 		}
 		r := podRef(p)
 		d := because("Unschedulable", r, "no node takes pod %s", p.Name)
-		if len(f.Nodes) > 0 {
-			f.fit(p).explain(d, p)
-		} else if f.Known["nodes"] {
+		none := len(f.Nodes) == 0 && f.Known["nodes"]
+		switch {
+		case none:
 			d.Text = fmt.Sprintf("there is no node for pod %s: the cluster has none", p.Name)
+		case len(f.Nodes) > 0:
+			f.fit(p).explain(d, p)
 		}
-		if d.Cause == "Unschedulable" {
+		if d.Cause == "Unschedulable" && !none {
 			d.likely()
 			if strings.Contains(c.Message, "unbound immediate PersistentVolumeClaims") || strings.Contains(c.Message, "persistentvolumeclaim") {
 				d.symptom() // claims says why

@@ -1,4 +1,4 @@
-package diagnose
+package diagnosis
 
 import (
 	"fmt"
@@ -284,6 +284,14 @@ func podOnLostNode(f *Facts) []*draft {
 	})
 }
 
+// stuck reports that a container waits, and not for its turn.
+func stuck(p *corev1.Pod) bool {
+	return slices.ContainsFunc(slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses), func(s corev1.ContainerStatus) bool {
+		w := s.State.Waiting
+		return w != nil && w.Reason != "" && w.Reason != "ContainerCreating" && w.Reason != "PodInitializing"
+	})
+}
+
 // notReady: pods that run and are not ready.
 func notReady(f *Facts) []*draft {
 	return f.grouped(func(p *corev1.Pod) (string, *draft) {
@@ -299,8 +307,8 @@ func notReady(f *Facts) []*draft {
 		if p.Status.Phase != corev1.PodRunning || podReady(p) || p.DeletionTimestamp != nil {
 			return "", nil
 		}
-		if _, s := waiting(p, "CrashLoopBackOff", "ErrImagePull", "ImagePullBackOff"); s != nil {
-			return "", nil
+		if stuck(p) {
+			return "", nil // another check says why
 		}
 		d := because("NotReady", r, "pod %s runs and is not ready", p.Name).see(r, "status.conditions[type=Ready]", conditionWords(p, corev1.PodReady))
 		for _, gate := range p.Spec.ReadinessGates {

@@ -1,4 +1,4 @@
-package diagnose
+package diagnosis
 
 import (
 	corev1 "k8s.io/api/core/v1"

@@ -1,10 +1,10 @@
-// Package diagnose says why an object is as it is: why a workload has too few
+// Package diagnosis says why an object is as it is: why a workload has too few
 // pods, why a claim is unbound, why something will not go away.
 //
-//	reader, err := diagnose.NewReader(config, owners)
+//	reader, err := diagnosis.NewReader(config, owners)
 //	facts, err := reader.Read(ctx, target)
 //	facts.Story = story                   // what the loops did with it, if they ran
-//	findings := diagnose.Findings(facts)
+//	findings := diagnosis.Findings(facts)
 //
 // # Facts
 //
@@ -29,4 +29,4 @@
 // Findings puts causes before symptoms before remarks, and within each what is
 // certain before what is likely. So "the rollout exceeded its deadline" never
 // stands before "the quota is used up", of which it is the consequence.
-package diagnose
+package diagnosis

@@ -1,0 +1,207 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/kctl-ctrl/kctl-ctrl/render"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/diagnosis"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/owners"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+)
+
+type whyOptions struct {
+	genericiooptions.IOStreams
+	ownerFlags
+	printer *outputPrinter
+	now     func() time.Time
+
+	loops   bool
+	dryRun  string
+	timeout time.Duration
+}
+
+func newWhyCommand(streams genericiooptions.IOStreams) *cobra.Command {
+	o := &whyOptions{
+		IOStreams: streams, printer: newPrinter("text"), now: time.Now,
+		ownerFlags: ownerFlags{cluster: genericclioptions.NewConfigFlags(true), concurrency: 12, maxRequests: 5000, pageSize: 500},
+	}
+	cmd := &cobra.Command{
+		Use:   "why (TYPE/NAME | TYPE NAME)",
+		Short: "Say why an object is as it is, with evidence, and what the loops would do",
+		Long: `Say why an object does not become what it should, or does not go away.
+
+What is around it is read, and held against the causes that are known: a pause, a
+selector that matches nothing, a quota, a refusal by admission, pods that no node
+takes, images, volumes, budgets, finalizers that nobody serves, owners that are
+gone, APIs that do not answer, and more. Each finding has the fields that it is
+read from, the next step, and says whether it is certain or likely. The one
+nearest to the root comes first.
+
+Then the loops that decide about the object, its controllers and what it owns run
+dry, here, with the keys of these objects alone let through to their workers: which
+events put which keys into which queues, and what their syncs would write. That is
+the first hop: nothing is written, so nothing reacts to it. With --dry-run=server
+the API server judges the writes, quotas and admission included, and stores none.
+
+Loops need to list and watch the types that they work with, in the object's
+namespace or, for some, in the whole cluster. Without the right why says which one
+is missing; --loops=false leaves the loops out.`,
+		Example: `  kctl-ctrl why deployment/web -n shop
+  kctl-ctrl why pod/web-7c9d-x2x
+  kctl-ctrl why namespace/old
+  kctl-ctrl why pvc/data -o json | jq '.findings[0]'`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.args = args
+			return o.run(cmd.Context())
+		},
+		ValidArgsFunction: completeWhy(),
+	}
+	flags := cmd.Flags()
+	flags.BoolVar(&o.loops, "loops", true, "run the loops concerned, dry, and tell what they would do")
+	flags.StringVar(&o.dryRun, "dry-run", "client", "client: the loops' writes are answered in this program; server: they are sent with dryRun=All")
+	flags.DurationVar(&o.timeout, "timeout", 30*time.Second, "tell what there is when the loops have not come to rest after this long")
+	_ = cmd.RegisterFlagCompletionFunc("dry-run", cobra.FixedCompletions([]string{"client", "server"}, cobra.ShellCompDirectiveNoFileComp))
+	o.printer.addFlags(cmd)
+	o.cluster.AddFlags(flags)
+	return cmd
+}
+
+// completeWhy completes TYPE/NAME for the types that people ask about.
+func completeWhy() completion {
+	return completeTypeName(map[string]schema.GroupVersionResource{
+		"deployment":              {Group: "apps", Version: "v1", Resource: "deployments"},
+		"replicaset":              {Group: "apps", Version: "v1", Resource: "replicasets"},
+		"statefulset":             {Group: "apps", Version: "v1", Resource: "statefulsets"},
+		"daemonset":               {Group: "apps", Version: "v1", Resource: "daemonsets"},
+		"job":                     {Group: "batch", Version: "v1", Resource: "jobs"},
+		"cronjob":                 {Group: "batch", Version: "v1", Resource: "cronjobs"},
+		"horizontalpodautoscaler": {Group: "autoscaling", Version: "v2", Resource: "horizontalpodautoscalers"},
+		"poddisruptionbudget":     {Group: "policy", Version: "v1", Resource: "poddisruptionbudgets"},
+		"persistentvolumeclaim":   {Version: "v1", Resource: "persistentvolumeclaims"},
+		"service":                 {Version: "v1", Resource: "services"},
+		"pod":                     {Version: "v1", Resource: "pods"},
+		"namespace":               {Version: "v1", Resource: "namespaces"},
+		"node":                    {Version: "v1", Resource: "nodes"},
+	})
+}
+
+func (o *whyOptions) check() (state.Mode, error) {
+	modes := map[string]state.Mode{"client": state.ModeDryRunClient, "server": state.ModeDryRunServer}
+	mode, known := modes[o.dryRun]
+	switch {
+	case !known:
+		return "", fmt.Errorf("unknown --dry-run %q: use client or server", o.dryRun)
+	case o.timeout <= 0:
+		return "", errors.New("--timeout must be more than 0")
+	case len(o.args) == 0, len(o.args) > 2, len(o.args) == 2 && strings.Contains(o.args[0], "/"), strings.Contains(strings.Join(o.args, " "), ","):
+		return "", errors.New("name one object, as in deployment/web or namespace old")
+	}
+	return mode, o.ownerFlags.check()
+}
+
+func (o *whyOptions) run(ctx context.Context) error {
+	mode, err := o.check()
+	if err != nil {
+		return err
+	}
+	if err := o.printer.complete(o.Out); err != nil {
+		return err
+	}
+	contexts, err := contextsOf(o.cluster)
+	if err != nil {
+		return err
+	}
+	if len(contexts) > 1 {
+		return errors.New("an object is in one cluster: choose one with --context")
+	}
+	ctx, cancel := withSignals(ctx, o.ErrOut, "stopped")
+	defer cancel()
+	progress := newProgress(o.ErrOut)
+	defer progress.done()
+	started := o.now()
+	c, err := o.open(contexts[0], progress.line)
+	if err != nil {
+		return err
+	}
+	why, err := o.answer(ctx, c, mode, progress.line)
+	if err != nil {
+		return causeOf(ctx, err)
+	}
+	why.Cost.Duration = o.now().Sub(started)
+	progress.done()
+	return o.show(why)
+}
+
+// answer reads what is around the object, runs the loops, and judges both.
+func (o *whyOptions) answer(ctx context.Context, c *ownersOf, mode state.Mode, progress func(string)) (state.Why, error) {
+	targets, err := o.targets(ctx, c)
+	if err != nil {
+		return state.Why{}, err
+	}
+	if len(targets) != 1 {
+		return state.Why{}, errors.New("name one object, as in deployment/web or namespace old")
+	}
+	target := targets[0]
+	progress("reading what is around it")
+	reader, err := diagnosis.NewReader(c.config, c.Reader)
+	if err != nil {
+		return state.Why{}, err
+	}
+	facts, err := reader.Read(ctx, target)
+	if err != nil {
+		return state.Why{}, explain(err, "read what is around "+target.Ref.String())
+	}
+	if o.loops {
+		run := whyLoops{mode: mode, timeout: o.timeout, flags: c.flags, streams: o.IOStreams}
+		if facts.Story, err = run.tell(ctx, facts.Graph, facts.Target, progress); err != nil {
+			return state.Why{}, err
+		}
+	}
+	return state.Why{
+		APIVersion: apiVersion, Kind: state.WhyKind, Context: c.contextName(),
+		Object: facts.Target.OwnedObject, Status: facts.Status,
+		Findings: diagnosis.Findings(facts), Checks: diagnosis.Causes(), Story: facts.Story,
+		Gaps: gapsOf(c.Reader, facts), Cost: c.Cost(),
+	}, nil
+}
+
+// gapsOf joins what the two readers could not read, each once.
+func gapsOf(r *owners.Reader, facts *diagnosis.Facts) []state.ReadGap {
+	gaps := r.Gaps()
+	for _, g := range facts.Gaps {
+		if !slices.ContainsFunc(gaps, func(have state.ReadGap) bool {
+			return have.Type == g.Type && have.Namespace == g.Namespace && have.Reason == g.Reason
+		}) {
+			gaps = append(gaps, g)
+		}
+	}
+	return gaps
+}
+
+func (o *whyOptions) show(why state.Why) error {
+	err := o.printer.print(o.Out, found{
+		Document: func() any { return why },
+		Names:    func() []string { return render.WhyNames(why) },
+		Text: func(w io.Writer, _ string) error {
+			return render.WriteWhy(w, why, render.WhyOptions{Wide: o.printer.format() == "wide", Color: o.printer.color})
+		},
+	})
+	if err != nil {
+		return err
+	}
+	for _, line := range render.ReadSummary(why.Cost, why.Gaps) {
+		fmt.Fprintln(o.ErrOut, line)
+	}
+	return nil
+}

@@ -1,0 +1,241 @@
+package render
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+)
+
+// WhyOptions shape the text of a Why.
+type WhyOptions struct {
+	// Wide shows all evidence, and the story's diffs, whole.
+	Wide  bool
+	Color bool
+}
+
+// maxEvidence is how many lines of evidence a finding after the first shows.
+const maxEvidence = 3
+
+// WriteWhy prints the answer first: the first finding with its evidence and the
+// next step. Then the other findings, and what the loops would do.
+func WriteWhy(w io.Writer, y state.Why, opts WhyOptions) error {
+	p := &whyText{opts: opts}
+	p.line(span{headline(y), bold})
+	p.gap()
+	if len(y.Findings) == 0 {
+		p.line(span{noFinding(y), plain})
+	}
+	for i, f := range y.Findings {
+		if i == 1 {
+			p.gap()
+			p.line(span{"Also:", bold})
+		}
+		p.finding(f, i == 0)
+	}
+	if y.Story != nil {
+		p.gap()
+		p.story(*y.Story)
+	}
+	_, err := io.WriteString(w, p.out.String())
+	return err
+}
+
+type whyText struct {
+	out  strings.Builder
+	opts WhyOptions
+}
+
+func (p *whyText) line(spans ...span) {
+	p.out.WriteString(line(spans).draw(0, p.opts.Color) + "\n")
+}
+
+func (p *whyText) gap() { p.out.WriteString("\n") }
+
+// headline is the object and its state.
+func headline(y state.Why) string {
+	o := y.Object
+	text := o.Kind + " " + o.Key()
+	var parts []string
+	if y.Status != nil {
+		if y.Status.Ready != "" {
+			parts = append(parts, y.Status.Ready+" ready")
+		}
+		if y.Status.State != "" {
+			parts = append(parts, y.Status.State)
+		}
+	} else if !o.Deleting.IsZero() {
+		parts = append(parts, "Terminating")
+	}
+	if len(parts) > 0 {
+		text += ": " + strings.Join(parts, ", ")
+	}
+	return text
+}
+
+// noFinding is the answer where no check found anything.
+func noFinding(y state.Why) string {
+	text := "Nothing stands in its way"
+	if y.Status == nil || y.Status.Health != state.HealthReady {
+		text = "No cause was found"
+	}
+	text += fmt.Sprintf(": %d causes were looked for.", len(y.Checks))
+	if len(y.Gaps) > 0 {
+		text += " Some of what they need could not be read."
+	}
+	return text
+}
+
+func (p *whyText) finding(f state.Finding, first bool) {
+	indent := "  "
+	if first {
+		indent = ""
+	}
+	kind := string(f.Certainty)
+	if f.Role != state.RoleCause {
+		kind += ", " + string(f.Role)
+	}
+	color := red
+	switch {
+	case f.Role == state.RoleRemark:
+		color = dim
+	case f.Role == state.RoleSymptom || f.Certainty == state.Likely:
+		color = yellow
+	}
+	p.line(span{indent, plain}, span{f.Cause, color}, span{" (" + kind + "): ", dim}, span{f.Text, plain})
+	shown := f.Evidence
+	if !first && !p.opts.Wide {
+		shown = shown[:min(len(shown), maxEvidence)]
+	}
+	for _, e := range shown {
+		at := e.Object.String()
+		if e.Path != "" {
+			at += "  " + e.Path
+		}
+		p.line(span{indent + "  " + at + ": ", dim}, span{e.Value, plain})
+	}
+	if more := len(f.Evidence) - len(shown); more > 0 {
+		p.line(span{fmt.Sprintf("%s  and %d more: -o wide", indent, more), dim})
+	}
+	if f.Next != "" {
+		p.line(span{indent + "  → ", cyan}, span{f.Next, plain})
+	}
+}
+
+// firstHop marks a write of a dry run.
+const firstHop = "first hop: nothing was written"
+
+func (p *whyText) story(s state.WhyStory) {
+	if len(s.Loops) == 0 {
+		p.line(span{s.Why, plain})
+		return
+	}
+	where := "in the whole cluster"
+	if s.Namespace != "" {
+		where = "in namespace " + s.Namespace
+	}
+	names := make([]string, len(s.Loops))
+	for i, name := range s.Loops {
+		names[i] = ShortName(name)
+	}
+	p.line(span{"What the loops would do now", bold}, span{fmt.Sprintf(" (%s, %s; %s, %s of other objects held back):",
+		strings.Join(names, ", "), where, s.Mode, counted(s.Held, "key", "keys")), dim})
+	if s.Why != "" {
+		p.line(span{"  " + s.Why, yellow})
+	}
+	if len(s.Syncs) == 0 {
+		p.line(span{"  Nothing: no event put a key of it into a queue.", plain})
+	}
+	for _, sync := range s.Syncs {
+		p.sync(sync)
+	}
+	if s.Left > 0 {
+		p.line(span{fmt.Sprintf("  and %d more syncs", s.Left), yellow})
+	}
+	for _, l := range s.Later {
+		text := fmt.Sprintf("  %s  %s  again in %s", ShortName(l.Controller), l.Key, l.In)
+		if l.Retries > 0 {
+			text += fmt.Sprintf(", retry %d", l.Retries)
+		}
+		p.line(span{text, plain})
+	}
+	for _, m := range s.Moving {
+		p.line(span{"  not at rest: " + m, yellow})
+	}
+}
+
+func (p *whyText) sync(s state.StorySync) {
+	name := ShortName(s.Controller)
+	if s.Queue != "" && s.Queue != name {
+		name += " (" + s.Queue + ")"
+	}
+	p.line(span{"  " + name, cyan}, span{"  " + s.Key, plain})
+	causes := s.Causes
+	if !p.opts.Wide {
+		causes = causes[:min(len(causes), 2)]
+	}
+	for i, c := range causes {
+		text := c.String()
+		if more := s.CauseCount - len(causes); more > 0 && i == len(causes)-1 {
+			text += fmt.Sprintf(", and %d more", more)
+		}
+		p.line(span{"    ← ", dim}, span{text, dim})
+	}
+	for _, w := range s.Writes {
+		p.write(w)
+	}
+	if s.Failed {
+		p.line(span{"    ✗ ", red}, span{"failed: " + s.Error, plain})
+	} else if len(s.Writes) == 0 {
+		p.line(span{"    → ", dim}, span{"writes nothing", plain})
+	}
+	if s.Repeat > 0 {
+		p.line(span{fmt.Sprintf("    and %s the same way", counted(s.Repeat, "more time", "more times")), dim})
+	}
+}
+
+func (p *whyText) write(w state.StoryWrite) {
+	object := w.Object.Type()
+	if w.Subresource != "" {
+		object += "/" + w.Subresource
+	}
+	name := w.Object.Key()
+	if w.Object.Name == "" {
+		name = "in " + w.Object.Namespace
+	}
+	text := w.Verb + " " + object + " " + name
+	if w.Count > 1 {
+		text = fmt.Sprintf("%s %d %s, %s the first", w.Verb, w.Count, object, name)
+	}
+	mark := ""
+	switch {
+	case w.FirstHop:
+		mark = " (" + firstHop + ")"
+	case w.Result == state.WriteFailed || w.Result == state.WriteRefused:
+		mark = fmt.Sprintf(" %s %d: %s", w.Result, w.Status, w.Message)
+	}
+	p.line(span{"    → ", green}, span{text, plain}, span{mark, dim})
+	for _, d := range w.Diff {
+		from, to := d.Old, d.New
+		if from == "" {
+			from = "none"
+		}
+		if to == "" {
+			to = "none"
+		}
+		if !p.opts.Wide {
+			from, to = Truncate(Sanitise(state.OneLine(from)), 60), Truncate(Sanitise(state.OneLine(to)), 60)
+		}
+		p.line(span{"        ~ " + d.Path + ": " + from + " → " + to, dim})
+	}
+}
+
+// WhyNames are the causes found, the first first.
+func WhyNames(y state.Why) []string {
+	names := make([]string, len(y.Findings))
+	for i, f := range y.Findings {
+		names[i] = Sanitise(f.Cause)
+	}
+	return names
+}

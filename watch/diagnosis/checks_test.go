@@ -1,0 +1,473 @@
+package diagnosis
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	k8stypes "k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/yaml"
+
+	"github.com/kctl-ctrl/kctl-ctrl/watch/owners"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+)
+
+var now = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+// serves is what the API server of the tests serves: version, kind, resource.
+const serves = `
+v1 Pod pods
+v1 Service services
+v1 ConfigMap configmaps
+v1 Secret secrets
+v1 ServiceAccount serviceaccounts
+v1 PersistentVolumeClaim persistentvolumeclaims
+v1 ResourceQuota resourcequotas
+v1 Event events
+v1 Node nodes -
+v1 Namespace namespaces -
+apps/v1 Deployment deployments
+apps/v1 ReplicaSet replicasets
+apps/v1 StatefulSet statefulsets
+apps/v1 DaemonSet daemonsets
+batch/v1 Job jobs
+batch/v1 CronJob cronjobs
+storage.k8s.io/v1 StorageClass storageclasses -
+policy/v1 PodDisruptionBudget poddisruptionbudgets
+autoscaling/v2 HorizontalPodAutoscaler horizontalpodautoscalers
+`
+
+func kinds() *owners.Kinds {
+	lists := map[string]*metav1.APIResourceList{}
+	var all []*metav1.APIResourceList
+	for line := range strings.SplitSeq(strings.TrimSpace(serves), "\n") {
+		f := strings.Fields(line)
+		if lists[f[0]] == nil {
+			lists[f[0]] = &metav1.APIResourceList{GroupVersion: f[0]}
+			all = append(all, lists[f[0]])
+		}
+		lists[f[0]].APIResources = append(lists[f[0]].APIResources, metav1.APIResource{
+			Name: f[2], Kind: f[1], Namespaced: len(f) == 3, Verbs: metav1.Verbs{"get", "list", "watch", "delete"},
+		})
+	}
+	return owners.NewKinds(nil, all, nil)
+}
+
+// facts are read from YAML documents: the first one is the target. What is not
+// there is known not to be there.
+func facts(t *testing.T, documents string) *Facts {
+	t.Helper()
+	k := kinds()
+	f := &Facts{Now: now, Graph: owners.NewGraph(k), Known: map[string]bool{}}
+	for line := range strings.SplitSeq(strings.TrimSpace(serves), "\n") {
+		parts := strings.Fields(line)
+		group, _, has := strings.Cut(parts[0], "/")
+		if !has {
+			group = ""
+		}
+		typ, _ := k.Resource(group, parts[2])
+		f.Graph.MarkComplete(typ, "")
+		f.Known[typ.String()] = true
+	}
+	for text := range strings.SplitSeq(documents, "\n---\n") {
+		o := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal([]byte(text), &o.Object); err != nil {
+			t.Fatalf("%v in:\n%s", err, text)
+		}
+		if o.GetNamespace() == "" && o.GetKind() != "Node" && o.GetKind() != "Namespace" && o.GetKind() != "StorageClass" {
+			o.SetNamespace("shop")
+		}
+		if o.GetUID() == "" {
+			o.SetUID(k8stypes.UID(o.GetKind() + "-" + o.GetName())) // as tests write it down
+		}
+		typ, err := k.Lookup(o.GetAPIVersion(), o.GetKind())
+		if err != nil {
+			t.Fatal(err)
+		}
+		object := &owners.Object{Labels: o.GetLabels(), OwnedObject: state.OwnedObject{
+			Ref:  state.Ref{Group: typ.Group, Version: typ.Version, Resource: typ.Resource, Namespace: o.GetNamespace(), Name: o.GetName(), UID: string(o.GetUID())},
+			Kind: typ.Kind, Finalizers: o.GetFinalizers(),
+		}}
+		if at := o.GetDeletionTimestamp(); at != nil {
+			object.Deleting = at.UTC()
+		}
+		for _, r := range o.GetOwnerReferences() {
+			object.Owners = append(object.Owners, state.OwnerRef{
+				APIVersion: r.APIVersion, Kind: r.Kind, Name: r.Name, UID: string(r.UID),
+				Controller: r.Controller != nil && *r.Controller, BlockOwnerDeletion: r.BlockOwnerDeletion != nil && *r.BlockOwnerDeletion,
+			})
+		}
+		f.Graph.Add(object)
+		if f.Target == nil {
+			f.Target = object
+		}
+		f.put(t, o)
+	}
+	return f
+}
+
+// put files an object under its kind.
+func (f *Facts) put(t *testing.T, o *unstructured.Unstructured) {
+	t.Helper()
+	switch o.GetKind() {
+	case "Deployment":
+		add(t, o, &f.Deployments)
+	case "ReplicaSet":
+		add(t, o, &f.ReplicaSets)
+	case "StatefulSet":
+		add(t, o, &f.StatefulSets)
+	case "DaemonSet":
+		add(t, o, &f.DaemonSets)
+	case "Job":
+		add(t, o, &f.Jobs)
+	case "CronJob":
+		add(t, o, &f.CronJobs)
+	case "Pod":
+		add(t, o, &f.Pods)
+	case "Service":
+		add(t, o, &f.Services)
+	case "PersistentVolumeClaim":
+		add(t, o, &f.Claims)
+	case "HorizontalPodAutoscaler":
+		add(t, o, &f.Autoscalers)
+	case "PodDisruptionBudget":
+		add(t, o, &f.Budgets)
+	case "ResourceQuota":
+		add(t, o, &f.Quotas)
+	case "Node":
+		add(t, o, &f.Nodes)
+	case "StorageClass":
+		add(t, o, &f.StorageClasses)
+	case "Event":
+		add(t, o, &f.Events)
+	case "Namespace":
+		var one []corev1.Namespace
+		add(t, o, &one)
+		f.Namespace = &one[0]
+	}
+}
+
+func add[T any](t *testing.T, o *unstructured.Unstructured, into *[]T) {
+	t.Helper()
+	var typed T
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &typed); err != nil {
+		t.Fatalf("%s %s: %v", o.GetKind(), o.GetName(), err)
+	}
+	*into = append(*into, typed)
+}
+
+const (
+	deployment = `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, generation: 1}
+spec:
+  replicas: 3
+  selector: {matchLabels: {app: web}}
+  template: {metadata: {labels: {app: web}}, spec: {containers: [{name: web, image: "web:2"}]}}
+status: {observedGeneration: 1}
+`
+	replicaSet = `
+apiVersion: apps/v1
+kind: ReplicaSet
+metadata: {name: web-1, generation: 1, ownerReferences: [{apiVersion: apps/v1, kind: Deployment, name: web, uid: Deployment-web, controller: true}]}
+spec:
+  replicas: 3
+  selector: {matchLabels: {app: web}}
+  template: {metadata: {labels: {app: web, pod-template-hash: "1"}}, spec: {containers: [{name: web, image: "web:1"}]}}
+status: {observedGeneration: 1, replicas: 3}
+`
+	pod = `
+apiVersion: v1
+kind: Pod
+metadata: {name: web-1-a, labels: {app: web}, ownerReferences: [{apiVersion: apps/v1, kind: ReplicaSet, name: web-1, uid: ReplicaSet-web-1, controller: true}]}
+spec: {schedulerName: default-scheduler, containers: [{name: web, image: "web:1", resources: {requests: {cpu: "2"}}}]}
+`
+	bare = `
+apiVersion: v1
+kind: Pod
+metadata: {name: web-1-a, labels: {app: web}}
+spec: {schedulerName: default-scheduler, containers: [{name: web, image: "web:1", resources: {requests: {cpu: "2"}}}]}
+`
+	unscheduled = `status: {phase: Pending, conditions: [{type: PodScheduled, status: "False", reason: Unschedulable, message: "0/1 nodes are available: REASON"}]}
+`
+	node = `
+apiVersion: v1
+kind: Node
+metadata: {name: node-1, labels: {zone: a}}
+status: {allocatable: {cpu: "4", memory: 8Gi}, conditions: [{type: Ready, status: "True"}]}
+`
+	claim = `
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: data}
+spec: {storageClassName: gold, accessModes: [ReadWriteOnce]}
+status: {phase: Pending}
+`
+	class = `
+apiVersion: storage.k8s.io/v1
+kind: StorageClass
+metadata: {name: gold}
+provisioner: disks.example
+`
+	cronJob = `
+apiVersion: batch/v1
+kind: CronJob
+metadata: {name: report, creationTimestamp: "2026-03-01T00:00:00Z"}
+`
+	job = `
+apiVersion: batch/v1
+kind: Job
+metadata: {name: migrate}
+`
+	autoscaler = `
+apiVersion: autoscaling/v2
+kind: HorizontalPodAutoscaler
+metadata: {name: web}
+spec: {maxReplicas: 3, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}}
+`
+	budget = `
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata: {name: web}
+spec: {minAvailable: 100%, selector: {matchLabels: {app: web}}}
+`
+	terminating = `
+apiVersion: v1
+kind: Namespace
+metadata: {name: shop, deletionTimestamp: "2026-03-01T11:00:00Z"}
+spec: {finalizers: [kubernetes]}
+`
+)
+
+func docs(documents ...string) string { return strings.Join(documents, "\n---\n") }
+
+func replaced(text string, pairs ...string) string {
+	return strings.NewReplacer(pairs...).Replace(text)
+}
+
+// refusedWith is a ReplicaSet whose controller was refused.
+func refusedWith(message string) string {
+	return replaced(replicaSet, "replicas: 3}", `replicas: 1, conditions: [{type: ReplicaFailure, status: "True", reason: FailedCreate, message: '`+message+`'}]}`)
+}
+
+func container(state string) string {
+	return "status: {phase: Running, containerStatuses: [{name: web, restartCount: 7, image: 'web:1', " + state + "}], conditions: [{type: Ready, status: \"False\"}, {type: PodScheduled, status: \"True\"}]}\n"
+}
+
+// TestFirstCause has for each cause a situation in which it must come first.
+func TestFirstCause(t *testing.T) {
+	for _, c := range []struct {
+		name, documents string
+		want            string
+		certainty       state.Certainty
+		// says is part of the text or the evidence of the first finding.
+		says string
+	}{
+		{"paused with a change", docs(replaced(deployment, "replicas: 3\n", "replicas: 3\n  paused: true\n"), replicaSet), "Paused", state.Certain, "spec.paused"},
+		{"paused before the first rollout", replaced(deployment, "replicas: 3\n", "replicas: 3\n  paused: true\n"), "Paused", state.Certain, "no ReplicaSet yet"},
+		{"scaled to zero", docs(replaced(deployment, "replicas: 3\n", "replicas: 0\n")), "ScaledToZero", state.Certain, "spec.replicas"},
+		{"quota", docs(deployment, refusedWith(`pods "web-1-x" is forbidden: exceeded quota: small, requested: pods=1, used: pods=1, limited: pods=1`), `
+apiVersion: v1
+kind: ResourceQuota
+metadata: {name: small}
+status: {hard: {pods: "1"}, used: {pods: "1"}}`), "QuotaExceeded", state.Certain, "1 of 1"},
+		{"quota with room by now", docs(deployment, refusedWith(`pods "web-1-x" is forbidden: exceeded quota: small, requested: pods=1, used: pods=1, limited: pods=1`), `
+apiVersion: v1
+kind: ResourceQuota
+metadata: {name: small}
+status: {hard: {pods: "9"}, used: {pods: "1"}}`), "QuotaExceeded", state.Likely, "has room for it by now"},
+		{"quota wants requests", docs(deployment, refusedWith(`pods "x" is forbidden: failed quota: small: must specify requests.cpu for: web`)), "QuotaExceeded", state.Certain, "do not say how much"},
+		{"pod security", docs(deployment, refusedWith(`pods "x" is forbidden: violates PodSecurity "restricted:latest": runAsNonRoot != true`)), "PodSecurity", state.Certain, "restricted"},
+		{"webhook down", docs(deployment, refusedWith(`Internal error occurred: failed calling webhook "gate.example": no endpoints`)), "WebhookFailed", state.Certain, "gate.example"},
+		{"webhook says no", docs(deployment, refusedWith(`admission webhook "gate.example" denied the request: no`)), "WebhookDenied", state.Certain, "gate.example"},
+		{"limit range", docs(deployment, refusedWith(`pods "x" is forbidden: maximum cpu usage per Container is 100m, but limit is 1`)), "LimitRange", state.Certain, "per Container"},
+		{"service account", docs(deployment, refusedWith(`pods "x" is forbidden: error looking up service account shop/robot: serviceaccount "robot" not found`)), "MissingServiceAccount", state.Certain, "robot"},
+		{"another refusal", docs(deployment, refusedWith(`pods "x" is forbidden: no reason known to anybody`)), "Rejected", state.Certain, "no reason known"},
+
+		{"too large for every node", docs(deployment, replicaSet, replaced(pod, `"2"`, `"8"`)+replaced(unscheduled, "REASON", "1 Insufficient cpu"), node), "InsufficientResources", state.Certain, "more than any"},
+		{"the nodes are full", docs(deployment, replicaSet, pod+replaced(unscheduled, "REASON", "1 Insufficient cpu"), node), "InsufficientResources", state.Certain, "full"},
+		{"node selector", docs(deployment, replicaSet, replaced(pod, "spec: {", "spec: {nodeSelector: {disk: ssd}, ")+replaced(unscheduled, "REASON", "1 node(s) didn't match"), node), "NodeSelector", state.Certain, "disk=ssd"},
+		{"node affinity", docs(deployment, replaced(pod, "spec: {", "spec: {affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [{key: zone, operator: In, values: [b]}]}]}}}, ")+replaced(unscheduled, "REASON", "x"), node), "NodeSelector", state.Certain, "zone In b"},
+		{"taints", docs(deployment, pod+replaced(unscheduled, "REASON", "x"), node+"spec: {taints: [{key: only, value: gpu, effect: NoSchedule}]}\n"), "Taints", state.Certain, "only=gpu:NoSchedule"},
+		{"no nodes", docs(bare + replaced(unscheduled, "REASON", "x")), "Unschedulable", state.Certain, "has none"},
+		{"no scheduler", docs(bare + "status: {phase: Pending}\n"), "NoScheduler", state.Likely, "default-scheduler"},
+		{"gates", docs(replaced(bare, "spec: {", "spec: {schedulingGates: [{name: quota.example/wait}], ") + "status: {phase: Pending}\n"), "SchedulingGated", state.Certain, "quota.example/wait"},
+		{"image", docs(deployment, pod+container(`state: {waiting: {reason: ImagePullBackOff, message: "Back-off pulling image"}}`), node), "ImagePull", state.Certain, "web:1"},
+		{"crash", docs(deployment, pod+container(`state: {waiting: {reason: CrashLoopBackOff}}, lastState: {terminated: {exitCode: 137, reason: OOMKilled}}`), node), "CrashLoop", state.Certain, "memory"},
+		{"config map", docs(replaced(bare, "image: \"web:1\"", "image: \"web:1\", envFrom: [{configMapRef: {name: settings}}]")+container(`state: {waiting: {reason: CreateContainerConfigError}}`), node), "MissingConfigMap", state.Certain, "settings"},
+		{"secret", docs(replaced(bare, "spec: {", "spec: {volumes: [{name: tls, secret: {secretName: cert}}], ")+"status: {phase: Pending}\n", node), "MissingSecret", state.Certain, "cert"},
+		{"claim missing", docs(replaced(bare, "spec: {", "spec: {volumes: [{name: d, persistentVolumeClaim: {claimName: data}}], ") + replaced(unscheduled, "REASON", "persistentvolumeclaim data not found")), "MissingClaim", state.Certain, "data"},
+		{"probe", docs(bare+"status: {phase: Running, conditions: [{type: Ready, status: \"False\", reason: ContainersNotReady}, {type: PodScheduled, status: \"True\"}]}\n", node), "NotReady", state.Certain, "ContainersNotReady"},
+
+		{"class missing", docs(claim), "MissingStorageClass", state.Certain, "gold"},
+		{"class missing behind a pod", docs(replaced(bare, "spec: {", "spec: {volumes: [{name: d, persistentVolumeClaim: {claimName: data}}], ")+replaced(unscheduled, "REASON", "pod has unbound immediate PersistentVolumeClaims"), claim, node), "MissingStorageClass", state.Certain, "gold"},
+		{"no class and no default", docs(replaced(claim, "storageClassName: gold, ", ""), class), "NoStorageClass", state.Certain, "no default"},
+		{"waits for a consumer", docs(claim, class+"volumeBindingMode: WaitForFirstConsumer\n"), "WaitsForConsumer", state.Certain, "WaitForFirstConsumer"},
+		{"no provisioner", docs(claim, replaced(class, "disks.example", "kubernetes.io/no-provisioner")), "NoProvisioner", state.Certain, "makes no volumes"},
+		{"provisioner silent", docs(claim, class), "NoProvisioner", state.Likely, "disks.example"},
+
+		{"daemon set", docs(`
+apiVersion: apps/v1
+kind: DaemonSet
+metadata: {name: agent}
+spec: {template: {spec: {nodeSelector: {gpu: "true"}}}}`, node), "NoNodeFits", state.Certain, "gpu=true"},
+		{"partition", docs(`
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: db}
+spec: {replicas: 2, updateStrategy: {type: RollingUpdate, rollingUpdate: {partition: 1}}}
+status: {replicas: 2, readyReplicas: 2, currentRevision: db-1, updateRevision: db-2}`), "Partition", state.Certain, "below ordinal 1"},
+		{"on delete", docs(`
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: db}
+spec: {replicas: 2, updateStrategy: {type: OnDelete}}
+status: {replicas: 2, readyReplicas: 2, currentRevision: db-1, updateRevision: db-2}`), "OnDelete", state.Certain, "OnDelete"},
+		{"ordinal 0", docs(`
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: web-1}
+spec: {replicas: 2}
+status: {replicas: 1}`, replaced(pod, "web-1-a", "web-1-0", "ReplicaSet", "StatefulSet")+"status: {phase: Running, conditions: [{type: Ready, status: \"False\"}, {type: PodScheduled, status: \"True\"}]}\n", node), "NotReady", state.Certain, "web-1-0"},
+
+		{"suspended cron job", cronJob + `spec: {schedule: "* * * * *", suspend: true}`, "Suspended", state.Certain, "spec.suspend"},
+		{"impossible day", cronJob + `spec: {schedule: "0 0 30 2 *"}`, "BadSchedule", state.Certain, "no day"},
+		{"unknown time zone", cronJob + `spec: {schedule: "0 0 * * *", timeZone: Mars/Base}`, "BadSchedule", state.Certain, "Mars/Base"},
+		{"forbidden to overlap", cronJob + `spec: {schedule: "0 * * * *", concurrencyPolicy: Forbid}
+status: {lastScheduleTime: "2026-03-01T10:00:00Z", active: [{name: report-1}]}`, "ConcurrencyForbidden", state.Certain, "report-1"},
+		{"deadline missed", cronJob + `spec: {schedule: "30 * * * *", startingDeadlineSeconds: 60}
+status: {lastScheduleTime: "2026-03-01T10:30:00Z"}`, "MissedDeadline", state.Certain, "11:30"},
+		{"many missed", cronJob + `spec: {schedule: "* * * * *"}`, "TooManyMissed", state.Likely, "100"},
+		{"not due yet", cronJob + `spec: {schedule: "0 0 1 4 *"}`, "NotDueYet", state.Certain, "2026-04-01"},
+		{"suspended job", job + "spec: {suspend: true}", "Suspended", state.Certain, "spec.suspend"},
+		{"backoff limit", job + `spec: {backoffLimit: 2}
+status: {failed: 3, conditions: [{type: Failed, status: "True", reason: BackoffLimitExceeded, message: too often}]}`, "BackoffLimit", state.Certain, "3 times"},
+		{"job's deadline", job + `spec: {activeDeadlineSeconds: 10}
+status: {failed: 1, conditions: [{type: Failed, status: "True", reason: DeadlineExceeded}]}`, "DeadlineExceeded", state.Certain, "10 seconds"},
+		{"no metrics", autoscaler + `status: {conditions: [{type: ScalingActive, status: "False", reason: FailedGetResourceMetric, message: no metrics}]}`, "NoMetrics", state.Certain, "FailedGetResourceMetric"},
+		{"nothing to scale", autoscaler + `status: {conditions: [{type: AbleToScale, status: "False", reason: FailedGetScale, message: not found}]}`, "TargetMissing", state.Certain, "Deployment web"},
+		{"scaled off", autoscaler + `status: {conditions: [{type: ScalingActive, status: "False", reason: ScalingDisabled}]}`, "TargetAtZero", state.Certain, "leaves it alone"},
+		{"budget", budget + "status: {disruptionsAllowed: 0, expectedPods: 2, currentHealthy: 2, desiredHealthy: 2}", "NoDisruptionAllowed", state.Certain, "never allows"},
+		{"budget of nothing", budget + "status: {expectedPods: 0}", "BudgetMatchesNothing", state.Certain, "app=web"},
+
+		{"selector", docs(`
+apiVersion: v1
+kind: Service
+metadata: {name: front}
+spec: {selector: {app: webb}, ports: [{port: 80}]}`, bare+container("ready: true")), "SelectorMismatch", state.Certain, "app=webb"},
+		{"no ready pod", docs(`
+apiVersion: v1
+kind: Service
+metadata: {name: front}
+spec: {selector: {app: web}, ports: [{port: 80}]}`, bare+container(`state: {waiting: {reason: CrashLoopBackOff}}`), node), "CrashLoop", state.Certain, "started 8 times"},
+		{"port", docs(`
+apiVersion: v1
+kind: Service
+metadata: {name: front}
+spec: {selector: {app: web}, ports: [{port: 80, targetPort: http}]}`, bare+"status: {phase: Running, conditions: [{type: Ready, status: \"True\"}]}\n"), "PortMismatch", state.Certain, "http"},
+
+		{"owner gone", pod + container("ready: true"), "OwnerAbsent", state.Certain, "garbage collector deletes it"},
+		{"finalizer", docs(`
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: held, deletionTimestamp: "2026-03-01T11:00:00Z", finalizers: [shop.example/keep]}`), "FinalizerUnserved", state.Certain, "shop.example/keep"},
+		{"claim in use", docs(replaced(claim, "{name: data}", `{name: data, deletionTimestamp: "2026-03-01T11:00:00Z", finalizers: [kubernetes.io/pvc-protection]}`),
+			replaced(bare, "spec: {", "spec: {volumes: [{name: d, persistentVolumeClaim: {claimName: data}}], ")+container("ready: true")), "FinalizerWaiting", state.Certain, "web-1-a"},
+		{"foreground", docs(replaced(deployment, "generation: 1", `generation: 1, deletionTimestamp: "2026-03-01T11:00:00Z", finalizers: [foregroundDeletion]`),
+			replaced(replicaSet, "controller: true", "controller: true, blockOwnerDeletion: true", "generation: 1,", `generation: 1, deletionTimestamp: "2026-03-01T11:00:00Z", finalizers: [shop.example/keep],`)), "WaitsForDependents", state.Certain, "shop.example/keep"},
+		{"namespace with a finalizer in it", docs(terminating, `
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: held, deletionTimestamp: "2026-03-01T11:00:00Z", finalizers: [shop.example/keep]}`), "FinalizerInNamespace", state.Certain, "shop.example/keep"},
+		{"namespace, API down", docs(terminating + `status: {conditions: [{type: NamespaceDeletionDiscoveryFailure, status: "True", reason: DiscoveryFailed, message: "broken.example/v1: stale"}]}`), "APIServiceUnavailable", state.Likely, "broken.example"},
+		{"not acting", docs(replaced(deployment, "generation: 1", "generation: 2"), replicaSet), "ControllerNotActing", state.Likely, "metadata.generation is 2"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			found := Findings(facts(t, strings.TrimPrefix(c.documents, "\n")))
+			if len(found) == 0 {
+				t.Fatalf("nothing found, want %s", c.want)
+			}
+			first := found[0]
+			var words []string
+			for _, f := range found {
+				words = append(words, f.Cause+": "+f.Text)
+			}
+			if first.Cause != c.want || first.Certainty != c.certainty {
+				t.Errorf("first is %s (%s), want %s (%s)\nall: %s", first.Cause, first.Certainty, c.want, c.certainty, strings.Join(words, "\n     "))
+			}
+			text := first.Text
+			for _, e := range first.Evidence {
+				text += "\n" + e.Object.String() + " " + e.Path + ": " + e.Value
+			}
+			if !strings.Contains(text, c.says) {
+				t.Errorf("%q is not said:\n%s", c.says, text)
+			}
+			if len(first.Evidence) == 0 || first.Next == "" {
+				t.Errorf("no evidence, or no next step: %+v", first)
+			}
+			for _, f := range found {
+				if !slices.Contains(Causes(), f.Cause) {
+					t.Errorf("%s is not in the list of causes", f.Cause)
+				}
+			}
+		})
+	}
+}
+
+// What is well has no findings, and what could not be read is not missing.
+func TestNothingFound(t *testing.T) {
+	healthy := docs(replaced(deployment, "observedGeneration: 1", "observedGeneration: 1, replicas: 1, updatedReplicas: 1, availableReplicas: 1, readyReplicas: 1", "replicas: 3\n", "replicas: 1\n"),
+		replaced(replicaSet, "replicas: 3", "replicas: 1", "web:1", "web:2"), pod+`status: {phase: Running, conditions: [{type: Ready, status: "True"}, {type: PodScheduled, status: "True"}]}`)
+	if found := Findings(facts(t, healthy)); len(found) > 0 {
+		t.Errorf("found %+v", found)
+	}
+	unread := facts(t, docs(replaced(pod, "spec: {", "spec: {volumes: [{name: tls, secret: {secretName: cert}}, {name: d, persistentVolumeClaim: {claimName: data}}], ")+container(`ready: false`), claim))
+	unread.Graph = owners.NewGraph(kinds())
+	unread.Graph.Add(unread.Target)
+	unread.Known = map[string]bool{}
+	for _, f := range Findings(unread) {
+		if strings.HasPrefix(f.Cause, "Missing") || f.Cause == "OwnerAbsent" || f.Cause == "NodeGone" {
+			t.Errorf("%s is claimed though nothing was read: %s", f.Cause, f.Text)
+		}
+	}
+}
+
+// The loops of this program would write what the cluster's own have not.
+func TestExpectations(t *testing.T) {
+	f := facts(t, docs(deployment, replaced(replicaSet, "replicas: 3}", "replicas: 1}", "web:1", "web:2")))
+	if found := Findings(f); slices.ContainsFunc(found, func(f state.Finding) bool { return f.Cause == "Expectations" }) {
+		t.Errorf("found without a story: %+v", found)
+	}
+	f.Story = &state.WhyStory{Syncs: []state.StorySync{{Controller: "replicaset-controller", Key: "shop/web-1", Writes: []state.StoryWrite{
+		{Verb: "create", Object: state.Ref{Resource: "pods"}, Count: 2, FirstHop: true},
+	}}}}
+	found := Findings(f)
+	if len(found) == 0 || found[0].Cause != "Expectations" || !strings.Contains(found[0].Text, "lacks 2 pods") {
+		t.Errorf("found %+v", found)
+	}
+}
+
+// What a run with --dry-run=server was told is evidence.
+func TestRefusalInTheStory(t *testing.T) {
+	f := facts(t, docs(deployment, replaced(replicaSet, "replicas: 3}", "replicas: 1}")))
+	f.Story = &state.WhyStory{Syncs: []state.StorySync{{Controller: "replicaset-controller", Queue: "replicaset", Key: "shop/web-1", Writes: []state.StoryWrite{
+		{Verb: "create", Object: state.Ref{Resource: "pods"}, Count: 1, Result: state.WriteFailed, Status: 403, Message: `pods "web-1-x" is forbidden: violates PodSecurity "baseline:latest": privileged`},
+	}}}}
+	if found := Findings(f); len(found) == 0 || found[0].Cause != "PodSecurity" {
+		t.Errorf("found %+v", found)
+	}
+}
+
+// A command to be pasted does what it says, whatever the name.
+func TestCommandsAreQuoted(t *testing.T) {
+	o := state.Ref{Group: "rbac.authorization.k8s.io", Resource: "clusterroles", Name: "a; rm -rf ~ $(x) 'y'"}
+	if got, want := kubectl("edit", o), `kubectl edit 'clusterroles.rbac.authorization.k8s.io/a; rm -rf ~ $(x) '\''y'\'''`; got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
