@@ -123,6 +123,9 @@ func (p *whyText) finding(f state.Finding, first bool) {
 	}
 }
 
+// maxDiff is how many changed fields of a write are shown.
+const maxDiff = 3
+
 // firstHop marks a write of a dry run.
 const firstHop = "first hop: nothing was written"
 
@@ -160,9 +163,21 @@ func (p *whyText) story(s state.WhyStory) {
 		}
 		p.line(span{text, plain})
 	}
+	if s.Mode == state.ModeDryRunClient && wrote(s) {
+		p.line(span{"  Writes were answered here: quotas and admission were not asked. --dry-run=server has the API server judge them.", dim})
+	}
 	for _, m := range s.Moving {
 		p.line(span{"  not at rest: " + m, yellow})
 	}
+}
+
+func wrote(s state.WhyStory) bool {
+	for _, sync := range s.Syncs {
+		if len(sync.Writes) > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 func (p *whyText) sync(s state.StorySync) {
@@ -182,7 +197,7 @@ func (p *whyText) sync(s state.StorySync) {
 		}
 		p.line(span{"    ← ", dim}, span{text, dim})
 	}
-	for _, w := range s.Writes {
+	for _, w := range emptied(s.Writes) {
 		p.write(w)
 	}
 	if s.Failed {
@@ -216,7 +231,11 @@ func (p *whyText) write(w state.StoryWrite) {
 		mark = fmt.Sprintf(" %s %d: %s", w.Result, w.Status, w.Message)
 	}
 	p.line(span{"    → ", green}, span{text, plain}, span{mark, dim})
-	for _, d := range w.Diff {
+	diff := w.Diff
+	if !p.opts.Wide {
+		diff = diff[:min(len(diff), maxDiff)]
+	}
+	for _, d := range diff {
 		from, to := d.Old, d.New
 		if from == "" {
 			from = "none"
@@ -229,6 +248,33 @@ func (p *whyText) write(w state.StoryWrite) {
 		}
 		p.line(span{"        ~ " + d.Path + ": " + from + " → " + to, dim})
 	}
+	if more := len(w.Diff) - len(diff); more > 0 {
+		p.line(span{fmt.Sprintf("        and %s: -o wide", counted(more, "more field", "more fields")), dim})
+	}
+}
+
+// emptied joins the deletions of whole types, of which the namespace loop makes
+// one for each type there is.
+func emptied(writes []state.StoryWrite) []state.StoryWrite {
+	var out []state.StoryWrite
+	types := 0
+	for _, w := range writes {
+		if w.Verb != "deletecollection" || !w.FirstHop {
+			out = append(out, w)
+			continue
+		}
+		if types++; types == 1 {
+			out = append(out, w)
+		}
+	}
+	if types > 1 {
+		for i := range out {
+			if out[i].Verb == "deletecollection" && out[i].FirstHop {
+				out[i].Object = state.Ref{Resource: fmt.Sprintf("of %d types", types), Namespace: out[i].Object.Namespace}
+			}
+		}
+	}
+	return out
 }
 
 // WhyNames are the causes found, the first first.

@@ -87,6 +87,9 @@ func (c concern) passes(controller, queue, key string) bool {
 // is among them where it has something to decide.
 func loopsFor(graph *owners.Graph, target *owners.Object, concerned []*owners.Object) []string {
 	loops := slices.Clone(controllers.LoopsOf(target.Type()))
+	if target.Type() == "namespaces" && !target.Deleting.IsZero() {
+		loops = []string{controllernames.NamespaceController} // what fills one has nothing to say
+	}
 	for _, o := range concerned {
 		for _, name := range controllers.LoopsOf(o.Type()) {
 			if !slices.Contains(loops, name) && controllers.Confinable([]string{name}) {

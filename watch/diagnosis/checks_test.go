@@ -290,7 +290,7 @@ status: {hard: {pods: "9"}, used: {pods: "1"}}`), "QuotaExceeded", state.Likely,
 		{"service account", docs(deployment, refusedWith(`pods "x" is forbidden: error looking up service account shop/robot: serviceaccount "robot" not found`)), "MissingServiceAccount", state.Certain, "robot"},
 		{"another refusal", docs(deployment, refusedWith(`pods "x" is forbidden: no reason known to anybody`)), "Rejected", state.Certain, "no reason known"},
 
-		{"too large for every node", docs(deployment, replicaSet, replaced(pod, `"2"`, `"8"`)+replaced(unscheduled, "REASON", "1 Insufficient cpu"), node), "InsufficientResources", state.Certain, "more than any"},
+		{"too large for every node", docs(deployment, replicaSet, replaced(pod, `"2"`, `"8"`)+replaced(unscheduled, "REASON", "1 Insufficient cpu"), node), "InsufficientResources", state.Certain, "more than any node"},
 		{"the nodes are full", docs(deployment, replicaSet, pod+replaced(unscheduled, "REASON", "1 Insufficient cpu"), node), "InsufficientResources", state.Certain, "full"},
 		{"node selector", docs(deployment, replicaSet, replaced(pod, "spec: {", "spec: {nodeSelector: {disk: ssd}, ")+replaced(unscheduled, "REASON", "1 node(s) didn't match"), node), "NodeSelector", state.Certain, "disk=ssd"},
 		{"node affinity", docs(deployment, replaced(pod, "spec: {", "spec: {affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [{key: zone, operator: In, values: [b]}]}]}}}, ")+replaced(unscheduled, "REASON", "x"), node), "NodeSelector", state.Certain, "zone In b"},

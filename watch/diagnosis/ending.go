@@ -178,18 +178,24 @@ func whoServes(finalizer, setBy string) string {
 		return "the garbage collector removes it"
 	case who != "":
 		return "removed by " + who
+	case byHand(setBy):
+		return "no loop of Kubernetes removes it; it was set by hand, with kubectl"
 	case setBy != "":
 		return "no loop of Kubernetes removes it; " + setBy + " set it"
 	}
 	return "no loop of Kubernetes removes it: whoever set it has to"
 }
 
+// byHand reports whether a field manager is kubectl, as a person or a pipeline
+// uses it: who serves a finalizer set so, the object does not say.
+func byHand(manager string) bool { return strings.HasPrefix(manager, "kubectl") }
+
 func adviceOnFinalizer(name string, o *owners.Object) string {
 	if who := owners.ServedBy(name); who != "" {
 		return "look at what it waits for: " + kubectl("describe", o.Ref)
 	}
-	look := "find the operator that set it and see why it does not act"
-	if o.SetBy(name) != "" {
+	look := "find the operator that serves it and see why it does not act"
+	if setBy := o.SetBy(name); setBy != "" && !byHand(setBy) {
 		look = "see why " + o.SetBy(name) + ", which set it, does not act"
 	}
 	return look + "; only if it is gone for good, and its clean-up done by hand, take the finalizer off: " + kubectl("edit", o.Ref)

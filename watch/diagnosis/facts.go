@@ -147,7 +147,7 @@ func (d *draft) event(e corev1.Event) *draft {
 	if n := max(e.Count, seriesCount(e)); n > 1 {
 		times = fmt.Sprintf(" (%d times)", n)
 	}
-	object := state.Ref{Resource: strings.ToLower(e.InvolvedObject.Kind), Namespace: e.InvolvedObject.Namespace, Name: e.InvolvedObject.Name}
+	object := state.Ref{Resource: strings.ToLower(e.InvolvedObject.Kind) + "s", Namespace: e.InvolvedObject.Namespace, Name: e.InvolvedObject.Name}
 	return d.see(object, "event "+e.Reason, strings.TrimSpace(e.Message)+times)
 }
 

@@ -2,6 +2,7 @@ package diagnosis
 
 import (
 	"fmt"
+	"slices"
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
@@ -9,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/kctl-ctrl/kctl-ctrl/watch/owners"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -32,6 +34,10 @@ func autoscalers(f *Facts) []*draft {
 			case c.Type == autoscalingv2.AbleToScale && c.Reason == "FailedGetScale":
 				d := because("TargetMissing", r, "the autoscaler cannot find what it scales: %s %s", target.Kind, target.Name).
 					see(r, "spec.scaleTargetRef", target.APIVersion+" "+target.Kind+" "+target.Name).see(r, path, words)
+				if f.exists(target.Kind, target.Name, h.Namespace) {
+					d.likely()
+					d.Text = fmt.Sprintf("the autoscaler could not find what it scales, %s %s, which is there by now: it looks again every 15 s", target.Kind, target.Name)
+				}
 				out = append(out, d.next("correct the name, or make it: %s", kubectl("edit", r)))
 			case c.Type == autoscalingv2.ScalingActive:
 				d := because("NoMetrics", r, "the autoscaler gets no metrics, and scales nothing without them").see(r, path, words)
@@ -52,6 +58,13 @@ func autoscalers(f *Facts) []*draft {
 		}
 	}
 	return out
+}
+
+// exists reports whether an object of a kind was seen in a namespace.
+func (f *Facts) exists(kind, name, namespace string) bool {
+	return slices.ContainsFunc(f.Graph.Objects(), func(o *owners.Object) bool {
+		return o.Kind == kind && o.Name == name && o.Namespace == namespace
+	})
 }
 
 // budgets: a PodDisruptionBudget that allows no eviction now, or covers nothing.

@@ -105,7 +105,7 @@ func (t fit) explain(d *draft, p *corev1.Pod) {
 	all := plural(t.nodes, "node", "nodes")
 	switch {
 	case len(t.selector) == t.nodes:
-		d.Cause, d.Text = "NodeSelector", fmt.Sprintf("none of %s has the labels that pod %s asks for", all, p.Name)
+		d.Cause, d.Text = "NodeSelector", fmt.Sprintf("no node has the labels that pod %s asks for (%s looked at)", p.Name, all)
 		if len(p.Spec.NodeSelector) > 0 {
 			d.see(r, "spec.nodeSelector", labels.Set(p.Spec.NodeSelector))
 		} else {
@@ -113,7 +113,7 @@ func (t fit) explain(d *draft, p *corev1.Pod) {
 		}
 		d.next("label a node, or correct the selector: kubectl get nodes --show-labels")
 	case tainted == t.nodes:
-		d.Cause, d.Text = "Taints", fmt.Sprintf("pod %s tolerates no node: each of %s has a taint against it", p.Name, all)
+		d.Cause, d.Text = "Taints", fmt.Sprintf("pod %s tolerates no node: each has a taint against it (%s looked at)", p.Name, all)
 		for _, text := range taints {
 			d.see(r, "spec.tolerations", "none for "+text+" on "+few(t.taints[text]))
 		}
@@ -121,7 +121,7 @@ func (t fit) explain(d *draft, p *corev1.Pod) {
 	case len(short) > 0 && len(t.resources[short[0]]) == t.nodes:
 		name := short[0]
 		want := wants[name]
-		d.Cause, d.Text = "InsufficientResources", fmt.Sprintf("pod %s asks for %s %s, more than any of %s has", p.Name, want.String(), name, all)
+		d.Cause, d.Text = "InsufficientResources", fmt.Sprintf("pod %s asks for %s %s, more than any node has (%s looked at)", p.Name, want.String(), name, all)
 		d.see(r, "spec.containers[].resources.requests."+string(name), want.String())
 		d.next("ask for less, or add a larger node: kubectl describe nodes")
 	case strings.Contains(messageOf(p), "Insufficient"):
@@ -183,7 +183,7 @@ func noNodeFits(f *Facts) []*draft {
 		// The daemon set loop does not look at resources, and every pod of it
 		// tolerates what nodes get from Kubernetes.
 		t := f.fit(p)
-		d := because("NoNodeFits", r, "DaemonSet %s fits none of %s", s.Name, plural(t.nodes, "node", "nodes")).see(r, "status.desiredNumberScheduled", 0)
+		d := because("NoNodeFits", r, "DaemonSet %s fits no node (%s looked at)", s.Name, plural(t.nodes, "node", "nodes")).see(r, "status.desiredNumberScheduled", 0)
 		if len(t.selector) > 0 {
 			d.Text += ": they have not the labels it asks for"
 			if len(p.Spec.NodeSelector) > 0 {

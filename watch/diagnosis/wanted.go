@@ -3,6 +3,7 @@ package diagnosis
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
@@ -11,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"github.com/kctl-ctrl/kctl-ctrl/watch/owners"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -170,7 +172,8 @@ func serviceSelector(f *Facts) []*draft {
 		if !f.Graph.Listed("", "pods", s.Namespace) {
 			continue // its pods cannot be counted
 		}
-		var matching, nearly []string
+		var matching []string
+		var nearly []*owners.Object
 		for _, o := range f.Graph.Objects() {
 			if o.Type() != "pods" || o.Namespace != s.Namespace {
 				continue
@@ -178,15 +181,15 @@ func serviceSelector(f *Facts) []*draft {
 			switch {
 			case selector.Matches(labels.Set(o.Labels)):
 				matching = append(matching, o.Name)
-			case close(s.Spec.Selector, o.Labels):
-				nearly = append(nearly, o.Name+" has "+differing(s.Spec.Selector, o.Labels))
+			case nearlyMatches(s.Spec.Selector, o.Labels):
+				nearly = append(nearly, o)
 			}
 		}
 		if len(matching) == 0 {
 			d := because("SelectorMismatch", r, "the selector of Service %s matches no pod in its namespace", s.Name).
 				see(r, "spec.selector", labels.Set(s.Spec.Selector))
-			for _, n := range nearly[:min(len(nearly), 3)] {
-				d.see(state.Ref{Resource: "pods", Namespace: s.Namespace}, "metadata.labels", n)
+			for _, o := range nearly[:min(len(nearly), 3)] {
+				d.see(o.Ref, "metadata.labels", differing(s.Spec.Selector, o.Labels))
 			}
 			out = append(out, d.next("compare the selector with the labels of the pods: kubectl get pods --show-labels%s", in(s.Namespace)))
 			continue
@@ -196,18 +199,38 @@ func serviceSelector(f *Facts) []*draft {
 	return out
 }
 
-// close: a selector of several labels of which one alone differs, or whose keys
-// the pod has with other values.
-func close(selector, have map[string]string) bool {
-	keys := 0
-	for key := range selector {
-		if _, has := have[key]; has {
-			keys++
+// nearlyMatches: all labels of the selector fit but one; where the selector has
+// no other, that one must look like a slip.
+func nearlyMatches(selector, have map[string]string) bool {
+	wrong, slip := 0, false
+	for key, want := range selector {
+		if value, has := have[key]; !has || value != want {
+			wrong++
+			slip = has && alike(value, want)
 		}
 	}
-	return keys > 0
+	return wrong == 1 && (slip || len(selector) > 1)
 }
 
+// alike reports whether two words differ by a slip: one begins with the other,
+// or at most two letters differ.
+func alike(a, b string) bool {
+	if strings.HasPrefix(a, b) || strings.HasPrefix(b, a) {
+		return true
+	}
+	if len(a) != len(b) {
+		return false
+	}
+	differ := 0
+	for i := range len(a) {
+		if a[i] != b[i] {
+			differ++
+		}
+	}
+	return differ <= 2
+}
+
+// differing are the labels of a pod that keep a selector from it.
 func differing(selector, have map[string]string) string {
 	out := labels.Set{}
 	for key, value := range selector {

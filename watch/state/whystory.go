@@ -2,6 +2,7 @@ package state
 
 import (
 	"reflect"
+	"regexp"
 	"slices"
 )
 
@@ -78,7 +79,7 @@ func (t *StoryTeller) taken(e KeyTaken) {
 
 func (s *StorySync) write(e WriteFinished) {
 	w := StoryWrite{
-		Verb: e.Verb, Object: e.Object, Subresource: e.Subresource, Count: 1 + e.Repeat,
+		Verb: e.Verb, Object: e.Object, Subresource: e.Subresource, Count: 1,
 		Result: e.Result, Status: e.Status, Message: e.Message, FirstHop: e.Result == WriteDry,
 	}
 	if e.Verb != "create" && e.Verb != "delete" {
@@ -96,7 +97,7 @@ func (s *StorySync) write(e WriteFinished) {
 // like reports whether two writes differ in the name of the object only.
 func (w StoryWrite) like(o StoryWrite) bool {
 	return w.Verb == o.Verb && w.Object.Type() == o.Object.Type() && w.Object.Namespace == o.Object.Namespace &&
-		w.Subresource == o.Subresource && w.Result == o.Result && w.Status == o.Status && w.Message == o.Message &&
+		w.Subresource == o.Subresource && w.Result == o.Result && w.Status == o.Status && anyName(w.Message) == anyName(o.Message) &&
 		reflect.DeepEqual(w.Diff, o.Diff) && (w.Verb == "create" || w.Object.Name == o.Object.Name)
 }
 
@@ -117,8 +118,16 @@ func (t *StoryTeller) Story() WhyStory {
 	return s
 }
 
+// generated matches the end of a name that the API server or a controller made
+// up: five of k8s.io/apimachinery's letters for it.
+var generated = regexp.MustCompile(`-[bcdfghjklmnpqrstvwxz2456789]{5}\b`)
+
+// anyName is a message without the made-up ends of names: tries that failed the
+// same way differ in them.
+func anyName(message string) string { return generated.ReplaceAllString(message, "-*") }
+
 func (s StorySync) sameAs(o StorySync) bool {
-	return s.Failed == o.Failed && s.Error == o.Error && slices.EqualFunc(s.Writes, o.Writes, func(a, b StoryWrite) bool {
+	return s.Failed == o.Failed && anyName(s.Error) == anyName(o.Error) && slices.EqualFunc(s.Writes, o.Writes, func(a, b StoryWrite) bool {
 		return a.Count == b.Count && a.like(b)
 	})
 }

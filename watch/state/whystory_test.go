@@ -54,7 +54,7 @@ func TestStory(t *testing.T) {
 func TestStoryRepeats(t *testing.T) {
 	var events []Event
 	for i := range uint64(5) {
-		errorText := "no"
+		errorText := fmt.Sprintf(`pods "web-1-b%dcdf" is forbidden`, i+4)
 		if i == 4 {
 			errorText = "other"
 		}
