@@ -271,6 +271,7 @@ func TestFirstCause(t *testing.T) {
 	}{
 		{"paused with a change", docs(replaced(deployment, "replicas: 3\n", "replicas: 3\n  paused: true\n"), replicaSet), "Paused", state.Certain, "spec.paused"},
 		{"paused before the first rollout", replaced(deployment, "replicas: 3\n", "replicas: 3\n  paused: true\n"), "Paused", state.Certain, "no ReplicaSet yet"},
+		{"paused, and something else", docs(replaced(deployment, "replicas: 3\n", "replicas: 3\n  paused: true\n"), replaced(replicaSet, "web:1", "web:2"), pod+container(`state: {waiting: {reason: CrashLoopBackOff}}`), node), "CrashLoop", state.Certain, "CrashLoopBackOff"},
 		{"scaled to zero", docs(replaced(deployment, "replicas: 3\n", "replicas: 0\n")), "ScaledToZero", state.Certain, "spec.replicas"},
 		{"quota", docs(deployment, refusedWith(`pods "web-1-x" is forbidden: exceeded quota: small, requested: pods=1, used: pods=1, limited: pods=1`), `
 apiVersion: v1
@@ -443,6 +444,12 @@ func TestExpectations(t *testing.T) {
 	f := facts(t, docs(deployment, replaced(replicaSet, "replicas: 3}", "replicas: 1}", "web:1", "web:2")))
 	if found := Findings(f); slices.ContainsFunc(found, func(f state.Finding) bool { return f.Cause == "Expectations" }) {
 		t.Errorf("found without a story: %+v", found)
+	}
+	f.Story = &state.WhyStory{Syncs: []state.StorySync{{Controller: "replicaset-controller", Key: "shop/web-1", Writes: []state.StoryWrite{
+		{Verb: "update", Object: state.Ref{Resource: "replicasets"}, Count: 1, FirstHop: true},
+	}}}}
+	if found := Findings(f); slices.ContainsFunc(found, func(f state.Finding) bool { return f.Cause == "Expectations" }) {
+		t.Errorf("found where nothing would be made: %+v", found)
 	}
 	f.Story = &state.WhyStory{Syncs: []state.StorySync{{Controller: "replicaset-controller", Key: "shop/web-1", Writes: []state.StoryWrite{
 		{Verb: "create", Object: state.Ref{Resource: "pods"}, Count: 2, FirstHop: true},
