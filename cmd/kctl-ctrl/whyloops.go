@@ -147,12 +147,15 @@ func (w *whyLoops) tell(ctx context.Context, graph *owners.Graph, target *owners
 	if err != nil {
 		return nil, err
 	}
-	if err := run.startOnCluster(ctx, s, w.mode, progress); err != nil {
-		return nil, causeOf(ctx, err)
-	}
-	off, err := w.refusal(s, target, loops, namespace)
-	if err != nil {
+	failure := run.startOnCluster(ctx, s, w.mode, progress)
+	loops, off, err := w.running(s, target, loops, namespace)
+	switch {
+	case err != nil:
 		return nil, err
+	case len(loops) == 0 && off != "":
+		return &state.WhyStory{Mode: w.mode, Loops: []string{}, Syncs: []state.StorySync{}, Why: off}, nil
+	case failure != nil:
+		return nil, causeOf(ctx, failure)
 	}
 	progress("letting the loops come to rest")
 	later, moving, err := w.rest(ctx, s, c)
@@ -205,33 +208,43 @@ func (w *whyLoops) options(loops []string, namespace string) (*runOptions, error
 	return &runOptions{IOStreams: w.streams, kubeconfig: flags, controllers: options}, nil
 }
 
-// refusal says which right is missing where a loop cannot run for want of one;
-// and in words which loops are off for another reason.
-func (w *whyLoops) refusal(s *session, target *owners.Object, loops []string, namespace string) (string, error) {
-	var off []string
-	for _, status := range s.manager.Load().Statuses() {
-		if !slices.Contains(loops, status.Controller) || status.Status != state.ControllerOff && status.Status != state.ControllerFailed {
+// running are those of the loops that run, with what keeps the others from it in
+// words. Where that is a right that the user lacks, it is an error that names the
+// right: a story without one of its loops would be another one.
+func (w *whyLoops) running(s *session, target *owners.Object, loops []string, namespace string) (on []string, off string, err error) {
+	manager := s.manager.Load()
+	if manager == nil {
+		return nil, "", nil
+	}
+	var reasons []string
+	for _, status := range manager.Statuses() {
+		if !slices.Contains(loops, status.Controller) {
+			continue
+		}
+		if status.Status != state.ControllerOff && status.Status != state.ControllerFailed {
+			on = append(on, status.Controller)
 			continue
 		}
 		name := render.ShortName(status.Controller)
-		what, denied := strings.CutPrefix(status.Reason, "you may not ")
-		if !denied {
-			off = append(off, name+" is off: "+status.Reason)
-			continue
+		what, denied := strings.CutPrefix(status.Reason, controllers.MayNot+" ")
+		if denied {
+			return nil, "", lacking(name, target, what, namespace)
 		}
-		verb, typ, _ := strings.Cut(what, " ")
-		missing := right{verb: verb, resource: typ, namespace: namespace}
-		if typ == "every type" {
-			missing.resource = "'*.*'"
-		}
-		where := "cluster-wide"
-		if namespace != "" {
-			where = "in namespace " + namespace
-		}
-		return "", fmt.Errorf("run the %s loop for %s: you lack the right to %s %s %s: ask for a role with it ('%s' tells when it is there), or leave the loops out with --loops=false",
-			name, target.Ref, verb, typ, where, missing.check())
+		reasons = append(reasons, fmt.Sprintf("The %s loop cannot run: %s.", name, status.Reason))
 	}
-	return strings.Join(off, "; "), nil
+	return on, strings.Join(reasons, " "), nil
+}
+
+// lacking is the error of a loop without a right: what is "list namespaces".
+func lacking(loop string, target *owners.Object, what, namespace string) error {
+	verb, typ, _ := strings.Cut(what, " ")
+	missing := right{verb: verb, resource: typ, namespace: namespace}
+	check := missing
+	if typ == "every type" {
+		check.resource = "'*.*'"
+	}
+	return fmt.Errorf("run the %s loop for %s: you lack the right to %s: ask for a role with it ('%s' tells when it is there), or leave the loops out with --loops=false",
+		loop, target.Ref, missing, check.check())
 }
 
 // rest waits until the loops have come to rest. Keys of the object that a loop

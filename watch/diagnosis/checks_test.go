@@ -439,6 +439,14 @@ func TestNothingFound(t *testing.T) {
 	}
 }
 
+// A pause that holds nothing back explains nothing, and is worth knowing.
+func TestPauseAfterTheRollout(t *testing.T) {
+	found := Findings(facts(t, strings.TrimPrefix(docs(replaced(deployment, "replicas: 3\n", "replicas: 3\n  paused: true\n"), replaced(replicaSet, "web:1", "web:2")), "\n")))
+	if len(found) != 1 || found[0].Cause != "Paused" || found[0].Role != state.RoleRemark {
+		t.Errorf("found %+v", found)
+	}
+}
+
 // The loops of this program would write what the cluster's own have not.
 func TestExpectations(t *testing.T) {
 	f := facts(t, docs(deployment, replaced(replicaSet, "replicas: 3}", "replicas: 1}", "web:1", "web:2")))
