@@ -59,7 +59,13 @@ func headline(y state.Why) string {
 	text := o.Kind + " " + o.Key()
 	var parts []string
 	if y.Status != nil {
-		if y.Status.Ready != "" {
+		switch y.Status.Ready {
+		case "":
+		case "True":
+			parts = append(parts, "ready")
+		case "False", "Unknown":
+			parts = append(parts, "not ready")
+		default:
 			parts = append(parts, y.Status.Ready+" ready")
 		}
 		if y.Status.State != "" {

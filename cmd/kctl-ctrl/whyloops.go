@@ -186,6 +186,8 @@ func nobodys(target *owners.Object) string {
 	switch {
 	case target.Type() == "pods":
 		text += ": the scheduler and the kubelet do"
+	case target.Type() == "nodes":
+		return "The node-lifecycle loop judges all nodes at once: it is not run for one."
 	case strings.Contains(target.Group, "."):
 		text += ": the operator of that API does"
 	}

@@ -118,6 +118,10 @@ func (t fit) explain(d *draft, p *corev1.Pod) {
 			d.see(r, "spec.tolerations", "none for "+text+" on "+few(t.taints[text]))
 		}
 		d.next("add a toleration, or take the taint off: kubectl taint nodes %s %s-", word(t.taints[taints[0]][0]), word(taints[0]))
+		if cordon := corev1.TaintNodeUnschedulable + ":" + string(corev1.TaintEffectNoSchedule); len(t.taints[cordon]) == t.nodes {
+			d.Text = fmt.Sprintf("pod %s has nowhere to go: every node is cordoned (%s looked at)", p.Name, all)
+			d.next("kubectl uncordon %s", word(t.taints[cordon][0]))
+		}
 	case len(short) > 0 && len(t.resources[short[0]]) == t.nodes:
 		name := short[0]
 		want := wants[name]
