@@ -22,6 +22,20 @@ func TestKeysThatComeTogether(t *testing.T) {
 	s.press("enter").has("filter: web")
 }
 
+// A key that opens a prompt or another page is handled before the next one.
+func TestAKeyIsMeantForWhatTheOneBeforeItOpened(t *testing.T) {
+	snap := shop(t, 0)
+	s := newScreen(t, shopOptions(snap), snap, 100, 30)
+	_, cmd := s.Update(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune("?/everywhere")})
+	if cmd != nil {
+		t.Error("something is left to be done later")
+	}
+	s.has("search: everywhere")
+	if _, ok := sent(func() tea.Msg { panic("called") }); ok {
+		t.Error("any command passes for a message")
+	}
+}
+
 // No page may take a key that means something else everywhere, or moves a cursor.
 func TestNoKeyMeansTwoThings(t *testing.T) {
 	snap := shop(t, 0)

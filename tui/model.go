@@ -233,13 +233,24 @@ func (m *model) keys(msg tea.KeyMsg) tea.Cmd {
 	case msg.Paste && m.prompt == nil:
 		return complain("What you pasted was ignored: nothing here takes text.")
 	case msg.Type != tea.KeyRunes || len(msg.Runes) < 2 || msg.Paste:
-		return m.key(msg)
+		return m.atOnce(m.key(msg))
 	}
 	var cmds []tea.Cmd
 	for _, r := range msg.Runes {
-		cmds = append(cmds, m.key(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune{r}, Alt: msg.Alt}))
+		cmds = append(cmds, m.atOnce(m.key(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune{r}, Alt: msg.Alt})))
 	}
 	return tea.Batch(cmds...)
+}
+
+// atOnce handles a message that needs no waiting, such as a prompt or a jump to
+// another page, before the next key is read: that key is meant for it.
+func (m *model) atOnce(cmd tea.Cmd) tea.Cmd {
+	msg, ok := sent(cmd)
+	if !ok {
+		return cmd
+	}
+	_, cmd = m.Update(msg)
+	return m.atOnce(cmd)
 }
 
 // key goes to what lies on top.

@@ -1,6 +1,8 @@
 package tui
 
 import (
+	"reflect"
+
 	tea "github.com/charmbracelet/bubbletea"
 
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
@@ -182,8 +184,20 @@ type (
 	}
 )
 
-// send makes a command of a message.
+// send makes a command of a message. Where a key leads to it, the message is handled
+// before the next key: see sent.
+//
+//go:noinline
 func send(msg tea.Msg) tea.Cmd { return func() tea.Msg { return msg } }
+
+// sent gives the message of a command that send made. It is told by its code, as all
+// closures of one function share theirs: what takes time is never called here.
+func sent(cmd tea.Cmd) (tea.Msg, bool) {
+	if cmd == nil || reflect.ValueOf(cmd).Pointer() != reflect.ValueOf(send(nil)).Pointer() {
+		return nil, false
+	}
+	return cmd(), true
+}
 
 func say(text string) tea.Cmd      { return send(sayMsg{text: text}) }
 func complain(text string) tea.Cmd { return send(sayMsg{text: text, bad: true}) }

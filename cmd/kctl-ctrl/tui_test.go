@@ -81,13 +81,13 @@ func TestScreenShowsTheLoopsAtWork(t *testing.T) {
 	s := &liveSandbox{t: t, kubeconfig: x.matches(`KUBECONFIG=(\S+)`)}
 
 	x.press(":pods<enter>").shows("cache of pods", "web-", "1/1", "Running").press("/web<enter>").shows("filter: web")
-	x.press("<enter>").shows("as the cache holds it").press("/nodename<enter>").shows("nodeName: node-").press("<esc>")
+	x.press("<enter>").shows("as the cache holds it").press("/nodename<enter>").shows("nodeName: node-").press("<esc>").shows("cache of pods")
 	x.press("O").shows("Tree: ", "Deployment/web", "ReplicaSet/web-")
-	x.press("R").shows("roots", "StatefulSet/db").press("/^web$<enter>").shows("> Deployment/web").press("x").shows("Delete preview: Deployment/web", "no owner is left").press("f").shows("[f Foreground]").press("<esc><esc>")
+	x.press("R").shows("roots", "StatefulSet/db").press("/deployment/web<enter>").shows("> Deployment/web").press("x").shows("Delete preview: Deployment/web", "no owner is left").press("f").shows("[f Foreground]").press("<esc>").shows("Tree: roots")
 
 	s.kubectl("-n", "shop", "set", "image", "deployment/web", "web=registry.example/web:9.9")
 	s.kubectl("-n", "shop", "rollout", "status", "deployment/web")
-	x.press("6").shows("Deployment/web").press("/web<enter>").press("<enter>").shows("#2").press("jd").shows("registry.example/web:9.9").press("<esc>")
+	x.press("6").shows("Deployment/web").press("/web<enter>").press("<enter>").shows("#2").press("jd").shows("registry.example/web:9.9").press("<esc>").shows("3 histories")
 
 	x.press("1").press("/replicaset<enter>").shows("filter: replicaset", "> replicaset ").press("P").shows("PAUSED")
 	before := s.kubectl("-n", "shop", "get", "pods", "-l", "app=web", "-o", "name")
