@@ -15,7 +15,7 @@ import (
 )
 
 // complete parses flags as a command would and completes them.
-func complete(t *testing.T, in Inputs, args ...string) *componentConfig {
+func complete(t testing.TB, in Inputs, args ...string) *componentConfig {
 	t.Helper()
 	o, err := NewOptions()
 	if err != nil {

@@ -55,15 +55,23 @@ func (m *Manager) Lookup(ref state.Ref) map[string]any {
 // cached returns the version of a type that a built row has an informer for.
 // ForResource on any other would make one.
 func (m *Manager) cached(gr schema.GroupResource) (schema.GroupVersionResource, bool) {
-	var version schema.GroupVersionResource
+	types := m.informed.Load()
+	if types == nil {
+		return schema.GroupVersionResource{}, false
+	}
+	version, ok := (*types)[gr]
+	return version, ok
+}
+
+// noteInformers keeps what cached answers: it is asked for each write.
+func (m *Manager) noteInformers() {
+	types := map[schema.GroupResource]schema.GroupVersionResource{}
 	m.eachBuilt(func(r *row, _ []loop) {
 		for _, t := range r.informers() {
-			if t.GroupResource() == gr {
-				version = t
-			}
+			types[t.GroupResource()] = t
 		}
 	})
-	return version, !version.Empty()
+	m.informed.Store(&types)
 }
 
 // WaitForSync waits until the informers that the loops began with have listed

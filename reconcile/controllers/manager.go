@@ -64,9 +64,12 @@ type Manager struct {
 	rows     []row
 
 	// ctx, cancel and world are set by Start.
-	ctx          context.Context
-	cancel       context.CancelFunc
-	world        atomic.Pointer[world]
+	ctx    context.Context
+	cancel context.CancelFunc
+	world  atomic.Pointer[world]
+	// informed are the types that built rows have informers for; nil until the
+	// first are built.
+	informed     atomic.Pointer[map[schema.GroupResource]schema.GroupVersionResource]
 	informerName *cache.InformerName
 	shutdown     []func()
 	stopOnce     sync.Once
@@ -143,7 +146,6 @@ func (m *Manager) Start(ctx context.Context) error {
 		return fmt.Errorf("start controllers: %w", err)
 	}
 	m.build(ctx)
-
 	m.startInformers()
 	close(m.world.Load().informersStarted)
 
@@ -182,6 +184,7 @@ func (m *Manager) facts() *facts {
 }
 
 func (m *Manager) startInformers() {
+	m.noteInformers()
 	w := m.world.Load()
 	w.informers.Start(m.ctx.Done())
 	w.objectOrMetadata.Start(m.ctx.Done())

@@ -31,7 +31,7 @@ const deadline = 20 * time.Second
 
 // start runs a Manager on the cluster and stops it at the end of the test. The
 // flags are completed as the command line's would be.
-func start(t *testing.T, cluster *emptyCluster, flags []string, change func(*Config)) *Manager {
+func start(t testing.TB, cluster *emptyCluster, flags []string, change func(*Config)) *Manager {
 	t.Helper()
 	cfg := Config{
 		Component:    complete(t, Inputs{}, append(flags, "--kube-api-content-type=application/json", "--kube-api-qps=-1")...),
@@ -54,7 +54,7 @@ func start(t *testing.T, cluster *emptyCluster, flags []string, change func(*Con
 	return m
 }
 
-func stop(t *testing.T, m *Manager) {
+func stop(t testing.TB, m *Manager) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), deadline)
 	defer cancel()
@@ -408,6 +408,32 @@ func TestLookup(t *testing.T) {
 		if typ.Elem().Name() == "Deployment" {
 			t.Error("Lookup made an informer")
 		}
+	}
+}
+
+// BenchmarkLookup is what the guard pays for each write that asks for the state
+// before, with all loops built.
+func BenchmarkLookup(b *testing.B) {
+	m := start(b, newEmptyCluster(b), []string{everything()}, nil)
+	if err := m.WaitForSync(b.Context()); err != nil {
+		b.Fatal(err)
+	}
+	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "import"}}
+	if err := m.Informers().Batch().V1().Jobs().Informer().GetStore().Add(job); err != nil {
+		b.Fatal(err)
+	}
+	for name, ref := range map[string]state.Ref{
+		"found": {Group: "batch", Resource: "jobs", Namespace: "shop", Name: "import"},
+		"other": {Group: "shop.example", Resource: "widgets", Namespace: "shop", Name: "w1"},
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if got := m.Lookup(ref); (got != nil) != (name == "found") {
+					b.Fatal(got)
+				}
+			}
+		})
 	}
 }
 

@@ -41,6 +41,11 @@ func TestStartMoreOneByOne(t *testing.T) {
 		if err := m.WaitForSync(t.Context()); err != nil {
 			t.Fatal(err)
 		}
+		for _, g := range r.informers() {
+			if version, known := m.cached(g.GroupResource()); !known || version != g {
+				t.Errorf("%s is not looked up in the informer of %s", g, r.name)
+			}
+		}
 		within(t, "the queues of "+r.name+" are tapped", func() bool { return len(taps.Queues(r.name)) >= len(r.queues) })
 	}
 	within(t, "all informers have delivered their first list", func() bool { return len(taps.Activity().Unsynced) == 0 })

@@ -51,7 +51,7 @@ var clusterScoped = map[string]bool{
 	"mutatingwebhookconfigurations": true, "validatingwebhookconfigurations": true, "prioritylevelconfigurations": true,
 }
 
-func newEmptyCluster(t *testing.T, hidden ...schema.GroupResource) *emptyCluster {
+func newEmptyCluster(t testing.TB, hidden ...schema.GroupResource) *emptyCluster {
 	c := &emptyCluster{
 		kinds:  map[schema.GroupVersionResource]string{},
 		hidden: map[schema.GroupResource]bool{}, forbidden: map[schema.GroupResource]bool{},
