@@ -156,7 +156,7 @@ type recordedControllerList struct {
 }
 
 // controllers prints the controllers of the recording.
-func (f *fromFlags) controllers(streams genericiooptions.IOStreams, output string, names []string) error {
+func (f *fromFlags) controllers(streams genericiooptions.IOStreams, printer *outputPrinter, names []string) error {
 	snapshot, err := f.snapshot(streams.ErrOut)
 	if err != nil {
 		return err
@@ -165,20 +165,22 @@ func (f *fromFlags) controllers(streams genericiooptions.IOStreams, output strin
 	if err != nil {
 		return err
 	}
-	switch output {
-	case "json", "yaml":
-		process := recordedHost{file: f.file, snapshot: snapshot, now: f.shown}.Process()
-		return printDocument(streams.Out, output, recordedControllerList{
-			APIVersion: apiVersion, Kind: "RecordedControllerList", Process: process, At: f.shown, Items: rows,
-		})
-	case "name":
-		for _, c := range rows {
-			fmt.Fprintln(streams.Out, "controller/"+render.Sanitise(c.Name))
-		}
-		return nil
-	default:
-		return recordedControllerTable(rows, output == "wide").Write(streams.Out, render.TableOptions{})
-	}
+	return printer.print(streams.Out, found{
+		Document: func() any {
+			return recordedControllerList{
+				APIVersion: apiVersion, Kind: "RecordedControllerList", At: f.shown, Items: rows,
+				Process: recordedHost{file: f.file, snapshot: snapshot, now: f.shown}.Process(),
+			}
+		},
+		Names: func() []string {
+			names := make([]string, len(rows))
+			for i, c := range rows {
+				names[i] = "controller/" + c.Name
+			}
+			return names
+		},
+		Table: func(wide bool) render.Table { return recordedControllerTable(rows, wide) },
+	})
 }
 
 // chooseControllers gives the loops of a recording, or those that are named: any

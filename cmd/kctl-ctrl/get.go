@@ -36,8 +36,8 @@ type controllerList struct {
 }
 
 func newGetControllersCommand(streams genericiooptions.IOStreams) *cobra.Command {
-	var output string
 	var from fromFlags
+	printer := newPrinter()
 	cmd := &cobra.Command{
 		Use:     "controllers [NAME...]",
 		Aliases: []string{"controller"},
@@ -52,14 +52,14 @@ Names are upstream's, long or short: "deployment" is "deployment-controller".`,
 		Example: `  kctl-ctrl get controllers
   kctl-ctrl get controllers garbagecollector -o yaml`,
 		RunE: func(_ *cobra.Command, args []string) error {
-			if err := checkFormat(output, "wide", "json", "yaml", "name"); err != nil {
+			if err := printer.complete(streams.Out); err != nil {
 				return err
 			}
 			if err := from.check(); err != nil {
 				return err
 			}
 			if from.given() {
-				return from.controllers(streams, output, args)
+				return from.controllers(streams, printer, args)
 			}
 			infos, err := controllers.List()
 			if err != nil {
@@ -68,17 +68,19 @@ Names are upstream's, long or short: "deployment" is "deployment-controller".`,
 			if infos, err = pick(infos, args); err != nil {
 				return err
 			}
-			switch output {
-			case "json", "yaml":
-				return printDocument(streams.Out, output, controllerList{APIVersion: apiVersion, Kind: "ControllerList", Items: infos})
-			case "name":
-				for _, info := range infos {
-					fmt.Fprintln(streams.Out, "controller/"+info.Name)
-				}
-				return nil
-			default:
-				return controllerTable(infos, output == "wide").Write(streams.Out, render.TableOptions{})
-			}
+			return printer.print(streams.Out, found{
+				Document: func() any {
+					return controllerList{APIVersion: apiVersion, Kind: "ControllerList", Items: infos}
+				},
+				Names: func() []string {
+					names := make([]string, len(infos))
+					for i, info := range infos {
+						names[i] = "controller/" + info.Name
+					}
+					return names
+				},
+				Table: func(wide bool) render.Table { return controllerTable(infos, wide) },
+			})
 		},
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			infos, err := controllers.List()
@@ -92,7 +94,7 @@ Names are upstream's, long or short: "deployment" is "deployment-controller".`,
 			return names, cobra.ShellCompDirectiveNoFileComp
 		},
 	}
-	cmd.Flags().StringVarP(&output, "output", "o", "", "output format: wide, json, yaml or name")
+	printer.addFlags(cmd)
 	from.addTo(cmd)
 	return cmd
 }

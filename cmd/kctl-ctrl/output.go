@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -13,23 +14,28 @@ import (
 // apiVersion marks every document this program writes for machines.
 const apiVersion = "kctl-ctrl.dev/v1alpha1"
 
-// printDocument writes v as JSON or YAML. Both come from the same struct.
+// printDocument writes v as JSON or YAML, in the order of its fields for JSON.
+// Both come from the same struct, and both spell out what a terminal might act
+// on, as outputPrinter does.
 func printDocument(out io.Writer, format string, v any) error {
-	switch format {
-	case "json":
-		encoder := json.NewEncoder(out)
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(v)
-	case "yaml":
-		text, err := yaml.Marshal(v)
-		if err != nil {
-			return err
+	text, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return fmt.Errorf("encode %T: %w", v, err)
+	}
+	switch {
+	case format == "json":
+		text = append(spellOut(text, ""), '\n')
+	case format == "yaml" && bytes.ContainsFunc(text, odd):
+		text = append(spellOut(text, yamlEscape), '\n')
+	case format == "yaml":
+		if text, err = yaml.JSONToYAML(text); err != nil {
+			return fmt.Errorf("encode %T: %w", v, err)
 		}
-		_, err = out.Write(text)
-		return err
 	default:
 		return fmt.Errorf("unknown output format %q", format)
 	}
+	_, err = out.Write(text)
+	return err
 }
 
 // checkFormat refuses an --output value that is not in formats.

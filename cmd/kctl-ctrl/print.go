@@ -181,7 +181,7 @@ func (p *outputPrinter) encode(object runtime.Unstructured, format string, spelt
 			if format == "kyaml" || p.documents > 0 {
 				separator = []byte(yamlSeparator)
 			}
-			return slices.Concat(separator, spellOut(text, `\U%08x`), []byte("\n")), nil
+			return slices.Concat(separator, spellOut(text, yamlEscape), []byte("\n")), nil
 		}
 	}
 	var text bytes.Buffer
@@ -202,6 +202,9 @@ func (p *outputPrinter) encode(object runtime.Unstructured, format string, spelt
 
 // yamlSeparator stands between the documents of a stream.
 const yamlSeparator = "---\n"
+
+// yamlEscape is YAML's escape for characters beyond U+FFFF.
+const yamlEscape = `\U%08x`
 
 // toObject brings a document into the form that kubectl's printers take, with
 // every string of it made inert.

@@ -195,3 +195,24 @@ func TestPrintStream(t *testing.T) {
 		}
 	}
 }
+
+// The verbs that print one document in two forms spell out the same characters.
+func TestPrintDocumentIsInert(t *testing.T) {
+	want := document{apiVersion, "ThingList", []documentItem{{Name: "a", Count: 10_000_000, Remark: hostileText}}}
+	for format, read := range map[string]func([]byte, any) error{
+		"json": json.Unmarshal,
+		"yaml": func(text []byte, v any) error { return yaml.Unmarshal(text, v) },
+	} {
+		var out bytes.Buffer
+		if err := printDocument(&out, format, want); err != nil {
+			t.Fatal(err)
+		}
+		if bytes.ContainsFunc(out.Bytes(), odd) {
+			t.Errorf("-o %s: %q", format, out.String())
+		}
+		var got document
+		if err := read(out.Bytes(), &got); err != nil || got.Items[0] != want.Items[0] {
+			t.Errorf("-o %s: read back as %+v, %v", format, got, err)
+		}
+	}
+}
