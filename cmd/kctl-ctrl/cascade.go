@@ -110,7 +110,7 @@ func (o *cascadeOptions) run(ctx context.Context) error {
 				Complete: true, Objects: []state.CascadeObject{}, Cost: c.Cost(),
 			})
 		}
-		fmt.Fprintf(o.ErrOut, "No %s found.\n", strings.Join(o.args, " "))
+		fmt.Fprintf(o.ErrOut, "No %s found.\n", o.asked())
 		return nil
 	}
 	cascade, err := o.play(ctx, c, targets, policy)

@@ -1,9 +1,12 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -17,6 +20,7 @@ import (
 	"k8s.io/client-go/restmapper"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/plan"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/owners"
 )
 
@@ -25,8 +29,12 @@ import (
 type ownerFlags struct {
 	cluster *genericclioptions.ConfigFlags
 
-	args          []string
-	files         resource.FilenameOptions
+	args  []string
+	files resource.FilenameOptions
+	// kustomize is a directory, and kustomized what check built of it. It is not
+	// in files: cli-runtime would fetch what a kustomization refers to.
+	kustomize     string
+	kustomized    []plan.Object
 	selector      string
 	all           bool
 	allNamespaces bool
@@ -40,7 +48,7 @@ type ownerFlags struct {
 
 func (o *ownerFlags) addTo(flags *pflag.FlagSet) {
 	flags.StringSliceVarP(&o.files.Filenames, "filename", "f", nil, "the objects in these files or directories, or - for standard input")
-	flags.StringVarP(&o.files.Kustomize, "kustomize", "k", "", "the objects of this kustomization")
+	flags.StringVarP(&o.kustomize, "kustomize", "k", "", "the objects of this kustomization")
 	flags.BoolVarP(&o.files.Recursive, "recursive", "R", false, "descend into the directories given with -f")
 	flags.StringVarP(&o.selector, "selector", "l", "", "the objects of TYPE with these labels")
 	flags.BoolVar(&o.all, "all", false, "all objects of TYPE in the namespace")
@@ -54,8 +62,8 @@ func (o *ownerFlags) addTo(flags *pflag.FlagSet) {
 
 // check refuses what cannot be meant, before anything is asked.
 func (o *ownerFlags) check() error {
-	files := len(o.files.Filenames) > 0 || o.files.Kustomize != ""
-	for _, name := range append(o.files.Filenames, o.files.Kustomize) {
+	files := len(o.files.Filenames) > 0 || o.kustomize != ""
+	for _, name := range append(o.files.Filenames, o.kustomize) {
 		if strings.Contains(name, "://") {
 			// cli-runtime would fetch it with a client of its own.
 			return fmt.Errorf("%s: files only: download it first, or pipe it to -f -", name)
@@ -66,6 +74,12 @@ func (o *ownerFlags) check() error {
 		return errors.New("name objects or give files with -f or -k, not both")
 	case files && (o.all || o.selector != ""):
 		return errors.New("-l and --all go with a TYPE, not with files")
+	case len(o.files.Filenames) > 0 && o.kustomize != "":
+		return errors.New("-f and -k exclude each other")
+	case o.kustomize != "":
+		var err error
+		o.kustomized, err = plan.Load(plan.Sources{Kustomize: []string{o.kustomize}})
+		return err
 	case files:
 		return nil
 	case len(o.args) == 0:
@@ -117,13 +131,9 @@ func (o *ownerFlags) targets(ctx context.Context, c *ownersOf) ([]*owners.Object
 	if o.all || o.selector != "" {
 		return o.selected(ctx, c, kinds)
 	}
-	infos, err := resource.NewBuilder(c).Unstructured().RequireObject(false).
-		NamespaceParam(c.namespace).DefaultNamespace().
-		FilenameParam(false, &o.files).
-		ResourceTypeOrNameArgs(true, o.args...).
-		Flatten().Do().Infos()
+	infos, err := o.infos(c)
 	if err != nil {
-		return nil, explain(err, "find "+strings.Join(append(o.args, o.files.Filenames...), " ")+c.suffix())
+		return nil, explain(err, "find "+o.asked()+c.suffix())
 	}
 	var found []*owners.Object
 	seen := map[string]bool{}
@@ -150,6 +160,33 @@ func (o *ownerFlags) targets(ctx context.Context, c *ownersOf) ([]*owners.Object
 		}
 	}
 	return found, nil
+}
+
+// infos finds the types of the objects named or read from files.
+func (o *ownerFlags) infos(c *ownersOf) ([]*resource.Info, error) {
+	builder := resource.NewBuilder(c).Unstructured().RequireObject(false).
+		NamespaceParam(c.namespace).DefaultNamespace().
+		FilenameParam(false, &o.files).
+		ResourceTypeOrNameArgs(true, o.args...)
+	if o.kustomized != nil {
+		var stream bytes.Buffer
+		for _, object := range o.kustomized {
+			if err := json.NewEncoder(&stream).Encode(object.Object); err != nil {
+				return nil, err
+			}
+		}
+		builder = builder.Stream(&stream, o.kustomize)
+	}
+	return builder.Flatten().Do().Infos()
+}
+
+// asked is what the user chose objects by.
+func (o *ownerFlags) asked() string {
+	words := slices.Concat(o.args, o.files.Filenames)
+	if o.kustomize != "" {
+		words = append(words, o.kustomize)
+	}
+	return strings.Join(words, " ")
 }
 
 func (o *ownerFlags) selected(ctx context.Context, c *ownersOf, kinds *owners.Kinds) ([]*owners.Object, error) {
