@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -52,8 +51,10 @@ more request for each object shown, or a list where many of a type are. Events
 and types that the garbage collector does not watch are not looked at. What you
 may not read is named on standard error, and missing from the tree.
 
-With --watch, the types in the tree, and those that the built-in controllers put
-below them, are watched. Dependants of other types that come later are not seen.`,
+With --watch, every type that was read is watched, so that the first dependant of
+a type is seen as well: one watch of metadata for each type, or with --api-groups
+for those of some groups. Types that the server begins to serve later are not
+seen.`,
 		Example: `  # A deployment, its replica sets and their pods
   kctl-ctrl tree deployment/web -n shop
 
@@ -239,7 +240,7 @@ func (o *treeOptions) show(trees []state.OwnerTree, several bool) error {
 			prefix = render.Sanitise(tree.Context) + ": "
 		}
 		if len(tree.Roots) == 0 {
-			fmt.Fprintf(o.ErrOut, "%sNo %s found.\n", prefix, strings.Join(o.args, " "))
+			fmt.Fprintf(o.ErrOut, "%sNo %s found.\n", prefix, o.asked())
 		}
 		for _, line := range render.ReadSummary(tree.Cost, tree.Gaps) {
 			fmt.Fprintln(o.ErrOut, prefix+line)

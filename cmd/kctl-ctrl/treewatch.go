@@ -40,6 +40,7 @@ func (o *treeOptions) follow(ctx context.Context, g *grownTree) error {
 		if g.tree.Roots == nil {
 			g.tree.Roots = []*state.OwnerNode{}
 		}
+		live.Show(g.tree.Roots)
 		if err := o.finish(ctx, g, started); err != nil {
 			if ctx.Err() != nil {
 				break

@@ -2,6 +2,7 @@ package owners
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -13,21 +14,6 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
-// below are the types that built-in controllers put under others, so that a
-// watch sees the first of them come.
-var below = map[string][]string{
-	"deployments.apps":       {"replicasets.apps"},
-	"replicasets.apps":       {"pods"},
-	"statefulsets.apps":      {"pods", "controllerrevisions.apps", "persistentvolumeclaims"},
-	"daemonsets.apps":        {"pods", "controllerrevisions.apps"},
-	"cronjobs.batch":         {"jobs.batch"},
-	"jobs.batch":             {"pods"},
-	"replicationcontrollers": {"pods"},
-	"services":               {"endpointslices.discovery.k8s.io"},
-	"pods":                   {"resourceclaims.resource.k8s.io"},
-	"nodes":                  {"leases.coordination.k8s.io", "csinodes.storage.k8s.io"},
-}
-
 // Live is a graph kept up to date by watches. It is safe for concurrent use.
 type Live struct {
 	changed chan struct{}
@@ -36,58 +22,131 @@ type Live struct {
 	kinds    *Kinds
 	objects  map[string]*Object
 	complete map[scope]bool
+	// shown is what the trees on show are made of. From a Graph to the next Show,
+	// while drawing is set, since has what changed.
+	shown   concern
+	drawing bool
+	since   []*Object
 }
 
-// Follow keeps a scanned graph up to date: it watches the metadata of the types
-// in the trees, and of those that built-in controllers put below them, in the
-// scope of the scan. The watches run until ctx ends. What may not be watched is
-// a gap, and stays as it was read.
+// concern is what a change must touch to make a difference to trees.
+type concern struct {
+	// members are the objects in them, by uid, and beside those their owners.
+	members, owners sets.Set[string]
+	// named are these owners, by kind and name: another object may take a place.
+	named sets.Set[string]
+}
+
+func concernOf(trees []*state.OwnerNode) concern {
+	c := concern{members: sets.New[string](), owners: sets.New[string](), named: sets.New[string]()}
+	for _, root := range trees {
+		root.Walk(func(n *state.OwnerNode) {
+			c.members.Insert(n.Object.UID)
+			for _, ref := range n.Object.Owners {
+				c.owners.Insert(ref.UID)
+				c.named.Insert(ref.Kind + "/" + ref.Name)
+			}
+		})
+	}
+	return c
+}
+
+func (c concern) touchedBy(o *Object) bool {
+	return c.members.Has(o.UID) || c.owners.Has(o.UID) || c.named.Has(o.Kind+"/"+o.Name) ||
+		slices.ContainsFunc(o.Owners, func(ref state.OwnerRef) bool { return c.members.Has(ref.UID) })
+}
+
+// Follow keeps a scanned graph up to date: it watches the metadata of every type
+// that was read, in the scope of the scan, so that the first dependant of a type
+// is seen to come. The watches run until ctx ends; no more of them are begun at
+// a time than requests may be in flight. What may not be watched is a gap, and
+// stays as it was read; what the scan was forbidden to read is left alone. Types
+// that the server begins to serve later are not seen.
 func (r *Reader) Follow(ctx context.Context, g *Graph, s Scope, trees []*state.OwnerNode) *Live {
-	l := &Live{changed: make(chan struct{}, 1), kinds: g.kinds, objects: map[string]*Object{}, complete: g.complete}
+	l := &Live{
+		changed: make(chan struct{}, 1), kinds: g.kinds, objects: map[string]*Object{}, complete: g.complete,
+		shown: concernOf(trees),
+	}
 	for uid, o := range g.byUID {
 		l.objects[uid] = o
 	}
-	for _, lot := range s.lots(r.watched(g.kinds, trees)) {
-		informer := metadatainformer.NewFilteredMetadataInformer(r.metadata, lot.gvr(), lot.namespace, 0, cache.Indexers{}, nil).Informer()
-		_ = informer.SetTransform(func(v any) (any, error) { return slim(lot.Type, v) })
-		_ = informer.SetWatchErrorHandlerWithContext(func(ctx context.Context, _ *cache.Reflector, err error) {
-			if gap := gapOf(lot.Type, lot.namespace, "", err); ctx.Err() == nil && gap.Reason == "forbidden" {
-				r.gap(gap)
-				l.touch()
+	lots := r.watched(s, g.kinds, trees)
+	starting := make(chan struct{}, r.opts.Concurrency)
+	go func() {
+		for _, lot := range lots {
+			select {
+			case starting <- struct{}{}:
+			case <-ctx.Done():
+				return
 			}
-		})
-		_, _ = informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-			AddFunc:    func(v any) { l.put(v) },
-			UpdateFunc: func(_, v any) { l.put(v) },
-			DeleteFunc: func(v any) { l.remove(v) },
-		})
-		go informer.RunWithContext(ctx)
-	}
+			r.follow(ctx, l, lot, func() { <-starting })
+		}
+	}()
 	return l
 }
 
-// watched are the types in the trees and those below them.
-func (r *Reader) watched(kinds *Kinds, trees []*state.OwnerNode) []Type {
-	names := sets.New[string]()
-	var add func(string)
-	add = func(name string) {
-		if !names.Has(name) {
-			names.Insert(name)
-			for _, b := range below[name] {
-				add(b)
+// follow starts one watch. started is called once, when it has begun or failed.
+func (r *Reader) follow(ctx context.Context, l *Live, lot lot, started func()) {
+	var once sync.Once
+	informer := metadatainformer.NewFilteredMetadataInformer(r.metadata, lot.gvr(), lot.namespace, 0, cache.Indexers{}, nil).Informer()
+	_ = informer.SetTransform(func(v any) (any, error) { return slim(lot.Type, v) })
+	_ = informer.SetWatchErrorHandlerWithContext(func(ctx context.Context, _ *cache.Reflector, err error) {
+		once.Do(started)
+		if gap := gapOf(lot.Type, lot.namespace, "", err); ctx.Err() == nil && gap.Reason == "forbidden" {
+			r.gap(gap)
+			l.touch()
+		}
+	})
+	_, _ = informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(v any) { l.put(v) },
+		UpdateFunc: func(_, v any) { l.put(v) },
+		DeleteFunc: func(v any) { l.remove(v) },
+	})
+	go informer.RunWithContext(ctx)
+	go func() {
+		cache.WaitForCacheSync(ctx.Done(), informer.HasSynced)
+		once.Do(started)
+	}()
+}
+
+// watched are the lots to watch: those of the types in the trees first.
+func (r *Reader) watched(s Scope, kinds *Kinds, trees []*state.OwnerNode) []lot {
+	present := sets.New[string]()
+	for _, root := range trees {
+		root.Walk(func(n *state.OwnerNode) { present.Insert(n.Object.Type()) })
+	}
+	var lots, later []lot
+	for _, l := range s.lots(r.wanted(kinds.Ownable())) {
+		var readable []lot
+		if !r.unreadable(l) {
+			readable = []lot{l}
+		} else {
+			for _, ns := range l.instead {
+				if part := (lot{Type: l.Type, namespace: ns}); !r.unreadable(part) {
+					readable = append(readable, part)
+				}
 			}
 		}
-	}
-	for _, root := range trees {
-		root.Walk(func(n *state.OwnerNode) { add(n.Object.Type()) })
-	}
-	var types []Type
-	for _, t := range r.wanted(kinds.Ownable()) {
-		if names.Has(t.String()) {
-			types = append(types, t)
+		if present.Has(l.Type.String()) {
+			lots = append(lots, readable...)
+		} else {
+			later = append(later, readable...)
 		}
 	}
-	return types
+	return append(lots, later...)
+}
+
+// unreadable reports whether a scan was not allowed to list a lot, or not so
+// many.
+func (r *Reader) unreadable(l lot) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for gap := range r.gaps {
+		if gap.Type == l.Type.String() && gap.Namespace == l.namespace && gap.Name == "" && (gap.Reason == "forbidden" || gap.Reason == "budget") {
+			return true
+		}
+	}
+	return false
 }
 
 // kept is an object in an informer's store: what the graph needs, with the
@@ -114,8 +173,13 @@ func (l *Live) put(v any) {
 	l.mu.Lock()
 	old := l.objects[k.Object.UID]
 	l.objects[k.Object.UID] = k.Object
+	if old != nil && old.version == k.version {
+		l.mu.Unlock()
+		return
+	}
+	concerned := l.concerns(k.Object)
 	l.mu.Unlock()
-	if old == nil || old.version != k.version {
+	if concerned {
 		l.touch()
 	}
 }
@@ -130,8 +194,20 @@ func (l *Live) remove(v any) {
 	}
 	l.mu.Lock()
 	delete(l.objects, k.Object.UID)
+	concerned := l.concerns(k.Object)
 	l.mu.Unlock()
-	l.touch()
+	if concerned {
+		l.touch()
+	}
+}
+
+// concerns notes a change and reports whether it makes a difference to what is
+// on show. l.mu is held.
+func (l *Live) concerns(o *Object) bool {
+	if l.drawing {
+		l.since = append(l.since, o)
+	}
+	return l.shown.touchedBy(o)
 }
 
 func (l *Live) touch() {
@@ -141,7 +217,7 @@ func (l *Live) touch() {
 	}
 }
 
-// Wait blocks until something has changed, and a little longer to take more
+// Wait blocks until something has changed that concerns what is on show, and a little longer to take more
 // changes along. It reports false when ctx has ended.
 func (l *Live) Wait(ctx context.Context, longer time.Duration) bool {
 	select {
@@ -157,10 +233,25 @@ func (l *Live) Wait(ctx context.Context, longer time.Duration) bool {
 	}
 }
 
+// Show says which trees were drawn of the last Graph. Wait returns for what
+// concerns them; the rest of a busy namespace passes unnoticed.
+func (l *Live) Show(trees []*state.OwnerNode) {
+	shown := concernOf(trees)
+	l.mu.Lock()
+	l.shown = shown
+	missed := slices.ContainsFunc(l.since, l.shown.touchedBy)
+	l.drawing, l.since = false, nil
+	l.mu.Unlock()
+	if missed {
+		l.touch()
+	}
+}
+
 // Graph is the graph of now.
 func (l *Live) Graph() *Graph {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.drawing, l.since = true, nil
 	g := NewGraph(l.kinds)
 	for _, o := range l.objects {
 		g.Add(o)
