@@ -32,8 +32,8 @@ const (
 	Changed   Action = "changed"
 	Unchanged Action = "unchanged"
 	Deleted   Action = "deleted"
-	// Implied is created like Created, without a manifest: a namespace that
-	// objects name and nobody defines.
+	// Implied is created like Created, without a manifest: a namespace or a
+	// StorageClass that objects name and nobody defines.
 	Implied Action = "implied"
 	// Skipped was not sent; Note says why.
 	Skipped Action = "skipped"
@@ -136,7 +136,8 @@ func (a *applying) fail(o Object, err error) {
 type request struct {
 	Object
 	mapping *meta.RESTMapping
-	implied bool
+	// implied says why there is a request without a manifest; empty for others.
+	implied string
 }
 
 func (a *applying) run(ctx context.Context, objects []Object) error {
@@ -156,7 +157,11 @@ func (a *applying) run(ctx context.Context, objects []Object) error {
 	}
 	requests := a.resolve(rest)
 	a.duplicates(requests)
-	requests = append(requests, a.impliedNamespaces(requests)...)
+	classes, err := a.impliedClasses(ctx, requests)
+	if err != nil {
+		return err
+	}
+	requests = slices.Concat(requests, a.impliedNamespaces(requests), classes)
 	for phase := range phases {
 		if phase == phaseDefinitions {
 			continue
@@ -213,34 +218,6 @@ func (a *applying) duplicates(requests []request) {
 	}
 }
 
-// impliedNamespaces are the namespaces that objects are in and that nobody
-// defines.
-func (a *applying) impliedNamespaces(requests []request) []request {
-	known := map[string]bool{}
-	for _, r := range requests {
-		if r.GetKind() == "Namespace" && r.GroupVersionKind().Group == "" {
-			known[r.GetName()] = true
-		}
-	}
-	mapping, err := a.cluster.mapping(namespaceKind)
-	if err != nil {
-		return nil
-	}
-	var implied []request
-	for _, r := range requests {
-		ns := r.GetNamespace()
-		if ns == "" || known[ns] {
-			continue
-		}
-		known[ns] = true
-		u := &unstructured.Unstructured{}
-		u.SetGroupVersionKind(namespaceKind)
-		u.SetName(ns)
-		implied = append(implied, request{Object: Object{Unstructured: u, Source: r.Source}, mapping: mapping, implied: true})
-	}
-	return implied
-}
-
 // phase sends requests, several at a time. Only a failure that is not about one
 // object ends it.
 func (a *applying) phase(ctx context.Context, requests []request) error {
@@ -270,14 +247,14 @@ func (a *applying) phase(ctx context.Context, requests []request) error {
 	return err
 }
 
-// send applies one object; the result is nil for an implied namespace that
-// exists already.
+// send applies one object; the result is nil for an implied one that exists
+// already.
 func (a *applying) send(ctx context.Context, r request) (*Result, error) {
 	client := a.cluster.client(r.mapping, r.GetNamespace())
 	result := &Result{Manifest: r.Object.Object, Source: r.Source, Mapping: r.mapping}
 	before, err := client.Get(ctx, r.GetName(), metav1.GetOptions{})
 	switch {
-	case err == nil && r.implied:
+	case err == nil && r.implied != "":
 		return nil, nil
 	case err == nil:
 		result.Before = before.Object
@@ -310,9 +287,8 @@ func (a *applying) send(ctx context.Context, r request) (*Result, error) {
 	}
 	result.After = after.Object
 	switch {
-	case r.implied:
-		result.Action, result.Manifest = Implied, nil
-		result.Note = "implied by the objects in it"
+	case r.implied != "":
+		result.Action, result.Manifest, result.Note = Implied, nil, r.implied
 	case result.Before == nil:
 		result.Action = Created
 	case sameSpec(result.Before, result.After):

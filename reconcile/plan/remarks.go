@@ -179,6 +179,8 @@ func (w *world) notSimulated(in Input) []string {
 			continue
 		}
 		switch {
+		case i.result.Action == Implied && t == "StorageClass.storage.k8s.io":
+			kinds["implied class"] = append(kinds["implied class"], name)
 		case custom[t]:
 			customSeen[t] = true
 		case t == "Service" && fieldText(i.end, "spec", "type") == "LoadBalancer":
@@ -205,6 +207,7 @@ func (w *world) notSimulated(in Input) []string {
 		texts = append(texts, "kubelet: images are not pulled and containers do not run; pods become ready, and those of Jobs succeed, without probes")
 	}
 	add("LoadBalancer", "cloud: LoadBalancer Services get no address (%s)")
+	add("implied class", "storage: StorageClasses that no manifest defines provision at once (%s)")
 	add("Ingress.networking.k8s.io", "ingress controller: Ingresses get no address (%s)")
 	add("NetworkPolicy.networking.k8s.io", "network: policies are stored and not enforced (%s)")
 	add("HorizontalPodAutoscaler.autoscaling", "metrics: HorizontalPodAutoscalers see none and scale nothing (%s)")

@@ -36,9 +36,11 @@ var fakeTypes = map[string][]metav1.APIResource{
 	"v1": {
 		{Name: "namespaces", Kind: "Namespace"}, {Name: "configmaps", Kind: "ConfigMap", Namespaced: true},
 		{Name: "serviceaccounts", Kind: "ServiceAccount", Namespaced: true}, {Name: "resourcequotas", Kind: "ResourceQuota", Namespaced: true},
+		{Name: "persistentvolumes", Kind: "PersistentVolume"}, {Name: "persistentvolumeclaims", Kind: "PersistentVolumeClaim", Namespaced: true},
 		{Name: "services", Kind: "Service", Namespaced: true}, {Name: "pods", Kind: "Pod", Namespaced: true}, {Name: "events", Kind: "Event", Namespaced: true},
 	},
-	"apps/v1":                 {{Name: "deployments", Kind: "Deployment", Namespaced: true}},
+	"apps/v1":                 {{Name: "deployments", Kind: "Deployment", Namespaced: true}, {Name: "statefulsets", Kind: "StatefulSet", Namespaced: true}},
+	"storage.k8s.io/v1":       {{Name: "storageclasses", Kind: "StorageClass"}},
 	"batch/v1":                {{Name: "jobs", Kind: "Job", Namespaced: true}, {Name: "cronjobs", Kind: "CronJob", Namespaced: true}},
 	"networking.k8s.io/v1":    {{Name: "ingresses", Kind: "Ingress", Namespaced: true}},
 	"apiextensions.k8s.io/v1": {{Name: "customresourcedefinitions", Kind: "CustomResourceDefinition"}},
