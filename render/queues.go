@@ -15,6 +15,9 @@ const dash = "-"
 // QueueOptions shape a table of queues.
 type QueueOptions struct {
 	Wide bool
+	// Steady keeps columns of which nothing is known yet: a table that follows
+	// may know.
+	Steady bool
 }
 
 // queueColumn is one column of a table of queues. One that is not known of any
@@ -68,7 +71,7 @@ func Queues(queues []state.QueueStats, o QueueOptions) Table {
 		for i := range queues {
 			cells[i] = c.cell(&queues[i])
 		}
-		if !c.always && !slices.ContainsFunc(cells, func(cell string) bool { return cell != dash }) {
+		if !c.always && (!o.Steady || c.text) && !slices.ContainsFunc(cells, func(cell string) bool { return cell != dash }) {
 			continue
 		}
 		t.Columns = append(t.Columns, Column{Title: c.title, Right: !c.text})

@@ -77,17 +77,24 @@ func (a *attachFlags) check() error {
 // open finds the process to look into, or starts loops in this one, and says on
 // standard error which it is. closing must be called in either case but an error.
 func (a *attachFlags) open(ctx context.Context, streams genericiooptions.IOStreams, cluster *genericclioptions.ConfigFlags) (host attach.Host, closing func(), err error) {
+	contexts, err := contextsOf(cluster)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(contexts) > 1 {
+		return nil, nil, errors.New("several contexts: choose one with --context")
+	}
+	return a.openIn(ctx, streams, contexts[0])
+}
+
+// openIn is open for one of several contexts.
+func (a *attachFlags) openIn(ctx context.Context, streams genericiooptions.IOStreams, in clusterContext) (host attach.Host, closing func(), err error) {
 	if a.recording.given() {
 		host, err := a.recording.host(streams.ErrOut)
 		return host, func() {}, err
 	}
-	if contexts, err := contextsOf(cluster); err != nil {
-		return nil, nil, err
-	} else if len(contexts) > 1 {
-		return nil, nil, errors.New("several contexts: loops run on one cluster at a time")
-	}
 	if a.attach != attachNone {
-		peer, err := a.peer(ctx, streams.ErrOut, cluster)
+		peer, err := a.peer(ctx, streams.ErrOut, in.flags)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -98,7 +105,7 @@ func (a *attachFlags) open(ctx context.Context, streams genericiooptions.IOStrea
 			return peer, func() {}, nil
 		}
 	}
-	return a.start(ctx, streams, cluster)
+	return a.start(ctx, streams, in)
 }
 
 // peer gives the running process that was asked for, or the only one that works
@@ -159,7 +166,7 @@ func describeProcess(p state.Process) string {
 }
 
 // start runs the loops dry in this process for a while. closing ends them.
-func (a *attachFlags) start(ctx context.Context, streams genericiooptions.IOStreams, cluster *genericclioptions.ConfigFlags) (attach.Host, func(), error) {
+func (a *attachFlags) start(ctx context.Context, streams genericiooptions.IOStreams, in clusterContext) (attach.Host, func(), error) {
 	if a.controllers == nil {
 		return nil, nil, errors.New("kube-controller-manager's defaults cannot be read")
 	}
@@ -168,10 +175,10 @@ func (a *attachFlags) start(ctx context.Context, streams genericiooptions.IOStre
 		return nil, nil, err
 	}
 	closing := func() { s.shutDown(streams.ErrOut) }
-	fmt.Fprintf(streams.ErrOut, "no kctl-ctrl runs loops on this cluster: running them dry for %s\n", a.duration)
+	fmt.Fprintf(streams.ErrOut, "no kctl-ctrl runs loops on this cluster%s: running them dry for %s\n", in.suffix(), a.duration)
 	progress := newProgress(streams.ErrOut)
 	defer progress.done()
-	run := &runOptions{IOStreams: streams, kubeconfig: cluster, controllers: a.controllers}
+	run := &runOptions{IOStreams: streams, kubeconfig: in.flags, controllers: a.controllers}
 	if err := run.startOnCluster(ctx, s, state.ModeDryRunClient, progress.line); err != nil {
 		closing()
 		return nil, nil, causeOf(ctx, err)

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -32,6 +34,8 @@ type queuesOptions struct {
 	check    string
 	checks   []metrics.Check
 	keys     bool
+	sortBy   string
+	watch    bool
 }
 
 // keysShown is how many keys of a queue are named.
@@ -64,6 +68,10 @@ A client certificate of your kubeconfig is shown to the process that is asked. A
 token is not, unless the process proves who it is: kube-controller-manager signs
 its own certificate, so that needs --insecure-metrics. A URL gets neither.
 
+The deepest queues come first; --sort-by takes another column. With --watch the
+queues are looked at again every --interval: on a terminal the table is drawn
+anew, elsewhere the queues that changed are printed.
+
 --check is for probes: "depth=100,oldest=5m" exits with 1 and names the queues
 that are over a bound. oldest is the age of the longest running sync and, of
 loops in this program, of the key that stands ready longest.
@@ -85,9 +93,12 @@ With --from it answers from a recording instead, at its end or at the time that
 	}
 	flags := cmd.Flags()
 	o.source.addTo(flags)
-	flags.DurationVar(&o.interval, "interval", 2*time.Second, "time between two readings of another process's metrics; 0 reads once and gives no rates")
+	flags.DurationVar(&o.interval, "interval", 2*time.Second, "time between two readings of another process's metrics, and between two looks of --watch; 0 reads metrics once and gives no rates")
 	flags.StringVar(&o.check, "check", "", "exit with 1 if a queue is over a bound: NAME=BOUND,… with "+strings.Join(metrics.Checkable(), ", "))
 	flags.BoolVar(&o.keys, "keys", false, "name the keys that are ready, waiting or being processed (loops of this program only)")
+	flags.StringVar(&o.sortBy, "sort-by", "", "sort by "+strings.Join(sortedBy(), ", ")+"; by depth where tables are printed, else as the process tells them")
+	_ = cmd.RegisterFlagCompletionFunc("sort-by", cobra.FixedCompletions(sortedBy(), cobra.ShellCompDirectiveNoFileComp))
+	flags.BoolVarP(&o.watch, "watch", "w", false, "look again every --interval, until interrupted")
 	o.attach.addTo(cmd)
 	o.attach.recording.addTo(cmd)
 	o.printer.addFlags(cmd)
@@ -109,6 +120,14 @@ func (o *queuesOptions) validate() error {
 		return errors.New("--from and --metrics-from or --metrics-url exclude each other")
 	case o.attach.attach != "" && o.source.given():
 		return errors.New("--attach and --metrics-from or --metrics-url exclude each other")
+	case o.sortBy != "" && queueOrders[o.sortBy] == nil:
+		return fmt.Errorf("unknown --sort-by %q: use %s", o.sortBy, strings.Join(sortedBy(), ", "))
+	case o.watch && o.check != "":
+		return errors.New("--check is for one look: it does not go with --watch")
+	case o.watch && o.attach.recording.given():
+		return errors.New("--watch looks at what goes on: it does not go with --from")
+	case o.watch && o.interval == 0:
+		return errors.New("--watch looks every --interval: it cannot be 0")
 	}
 	if o.check != "" {
 		var err error
@@ -125,14 +144,27 @@ func (o *queuesOptions) run(ctx context.Context) error {
 	}
 	ctx, cancel := withSignals(ctx, o.ErrOut, "stopped")
 	defer cancel()
-	queues, process, err := o.read(ctx)
+	contexts, err := contextsOf(o.cluster)
+	if err != nil {
+		return err
+	}
+	if o.attach.recording.given() && len(contexts) > 1 {
+		return errors.New("a recording is of one cluster: --from and several contexts exclude each other")
+	}
+	if o.watch {
+		if len(contexts) > 1 {
+			return errors.New("--watch follows one context: choose one with --context")
+		}
+		return causeOf(ctx, o.follow(ctx, contexts[0]))
+	}
+	queues, process, err := o.read(ctx, contexts)
 	if o.attach.recording.given() {
 		o.now = o.attach.recording.now // ages are those of then
 	}
 	if err != nil {
 		return causeOf(ctx, err)
 	}
-	if queues, err = chooseQueues(queues, o.names); err != nil {
+	if queues, err = o.arrange(queues); err != nil {
 		return err
 	}
 	if err := o.print(queues, process); err != nil {
@@ -141,21 +173,123 @@ func (o *queuesOptions) run(ctx context.Context) error {
 	return o.checked(queues)
 }
 
-func (o *queuesOptions) read(ctx context.Context) ([]state.QueueStats, state.Process, error) {
-	if o.source.given() {
-		return o.scrape(ctx)
+// read looks once, in each context.
+func (o *queuesOptions) read(ctx context.Context, contexts []clusterContext) ([]state.QueueStats, state.Process, error) {
+	switch {
+	case o.source.url != "":
+		return o.scrapeURL(ctx)
+	case o.source.given():
+		return o.inEach(contexts, func(in clusterContext) ([]state.QueueStats, state.Process, error) {
+			return o.scrapePod(ctx, in)
+		})
+	case o.attach.attach != "" && o.attach.attach != attachNone && len(contexts) > 1:
+		return nil, state.Process{}, errors.New("--attach names one process: give one --context, or none")
 	}
-	host, closing, err := o.attach.open(ctx, o.IOStreams, o.cluster)
-	if err != nil {
-		return nil, state.Process{}, err
-	}
-	defer closing()
-	query := attach.QueueQuery{}
+	return o.inEach(contexts, func(in clusterContext) ([]state.QueueStats, state.Process, error) {
+		// One after the other: where loops have to be started, those of one cluster
+		// end before those of the next begin.
+		host, closing, err := o.attach.openIn(ctx, o.IOStreams, in)
+		if err != nil {
+			return nil, state.Process{}, err
+		}
+		defer closing()
+		queues, err := host.Queues(ctx, o.query())
+		return queues, host.Process(), err
+	})
+}
+
+func (o *queuesOptions) query() attach.QueueQuery {
 	if o.keys || !o.printer.forPeople() {
-		query.Keys = keysShown
+		return attach.QueueQuery{Keys: keysShown}
 	}
-	queues, err := host.Queues(ctx, query)
-	return queues, host.Process(), err
+	return attach.QueueQuery{}
+}
+
+// inEach reads the queues of each context. What fails in one of several is a
+// warning.
+func (o *queuesOptions) inEach(contexts []clusterContext, read func(clusterContext) ([]state.QueueStats, state.Process, error)) ([]state.QueueStats, state.Process, error) {
+	if len(contexts) == 1 {
+		return read(contexts[0])
+	}
+	var all []state.QueueStats
+	var sources []string
+	var failures []error
+	for _, in := range contexts {
+		queues, process, err := read(in)
+		if err != nil {
+			failures = append(failures, fmt.Errorf("context %s: %w", in.name, err))
+			continue
+		}
+		for i := range queues {
+			queues[i].Context = in.name
+		}
+		all = append(all, queues...)
+		sources = append(sources, process.Source)
+	}
+	if len(sources) > 0 {
+		for _, failure := range failures {
+			fmt.Fprintln(o.ErrOut, "warning:", render.Sanitise(failure.Error()))
+		}
+		failures = nil
+	}
+	return all, state.Process{Source: strings.Join(sources, "; ")}, errors.Join(failures...)
+}
+
+// arrange chooses the queues that are named and puts them in order.
+func (o *queuesOptions) arrange(queues []state.QueueStats) ([]state.QueueStats, error) {
+	queues, err := chooseQueues(queues, o.names)
+	if err != nil {
+		return nil, err
+	}
+	by := o.sortBy
+	if by == "" && o.printer.forPeople() {
+		by = "depth"
+	}
+	if compare := queueOrders[by]; compare != nil {
+		queues = slices.Clone(queues)
+		slices.SortStableFunc(queues, func(a, b state.QueueStats) int { return compare(&a, &b) })
+	}
+	return queues, nil
+}
+
+// queueOrders are the values of --sort-by: the most first, what is not known
+// last; names from A to Z.
+var queueOrders = map[string]func(a, b *state.QueueStats) int{
+	"name": func(a, b *state.QueueStats) int {
+		return cmp.Or(cmp.Compare(a.Controller, b.Controller), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Context, b.Context))
+	},
+	"depth":    mostFirst(func(q *state.QueueStats) *int64 { return q.Depth }),
+	"waiting":  mostFirst(func(q *state.QueueStats) *int64 { return q.Waiting }),
+	"inflight": mostFirst(func(q *state.QueueStats) *int64 { return q.InFlight }),
+	"longest":  mostFirst(func(q *state.QueueStats) *state.Duration { return q.Longest }),
+	"oldest":   mostFirst(func(q *state.QueueStats) *state.Duration { return q.Oldest }),
+	"adds":     mostFirst(func(q *state.QueueStats) *uint64 { return total(q.Adds) }),
+	"retries":  mostFirst(func(q *state.QueueStats) *uint64 { return total(q.Retries) }),
+	"errors":   mostFirst(func(q *state.QueueStats) *uint64 { return total(q.Errors) }),
+}
+
+func sortedBy() []string { return slices.Sorted(maps.Keys(queueOrders)) }
+
+func total(c *state.Counter) *uint64 {
+	if c == nil {
+		return nil
+	}
+	return &c.Total
+}
+
+func mostFirst[T cmp.Ordered](of func(*state.QueueStats) *T) func(a, b *state.QueueStats) int {
+	return func(a, b *state.QueueStats) int {
+		switch x, y := of(a), of(b); {
+		case x == nil && y == nil:
+			return 0
+		case x == nil:
+			return 1
+		case y == nil:
+			return -1
+		default:
+			return cmp.Compare(*y, *x)
+		}
+	}
 }
 
 // chooseQueues keeps those that are named, by queue or controller.
@@ -201,7 +335,7 @@ func (o *queuesOptions) print(queues []state.QueueStats, process state.Process) 
 			}
 			return names
 		},
-		Table: func(wide bool) render.Table { return render.Queues(queues, render.QueueOptions{Wide: wide}) },
+		Table: func(wide bool) render.Table { return o.queueTable(queues, wide) },
 	})
 	if err != nil || !o.printer.forPeople() {
 		return err
@@ -213,6 +347,10 @@ func (o *queuesOptions) print(queues []state.QueueStats, process state.Process) 
 		return o.printKeys(queues)
 	}
 	return nil
+}
+
+func (o *queuesOptions) queueTable(queues []state.QueueStats, wide bool) render.Table {
+	return render.Queues(queues, render.QueueOptions{Wide: wide, Steady: o.watch})
 }
 
 func (o *queuesOptions) printKeys(queues []state.QueueStats) error {

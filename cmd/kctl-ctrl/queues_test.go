@@ -9,10 +9,12 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
 // call runs one command line in this process.
@@ -117,5 +119,56 @@ func TestTypeCalled(t *testing.T) {
 		if got, known := typeCalled(infos, called); got != want || known != (want != "") {
 			t.Errorf("%q: %q, want %q", called, got, want)
 		}
+	}
+}
+
+// The deepest queue is read first; what a process does not tell is last.
+func TestQueueOrder(t *testing.T) {
+	depth := func(name string, n ...int64) state.QueueStats {
+		q := state.QueueStats{Name: name}
+		if len(n) > 0 {
+			q.Depth = &n[0]
+		}
+		return q
+	}
+	queues := []state.QueueStats{depth("unknown"), depth("none", 0), depth("deep", 7), depth("also none", 0)}
+	for by, want := range map[string]string{
+		"":      "deep, none, also none, unknown",
+		"depth": "deep, none, also none, unknown",
+		"name":  "also none, deep, none, unknown",
+		"adds":  "unknown, none, deep, also none",
+	} {
+		o := &queuesOptions{printer: newPrinter(), sortBy: by}
+		got, err := o.arrange(queues)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for _, q := range got {
+			names = append(names, q.Name)
+		}
+		if text := strings.Join(names, ", "); text != want {
+			t.Errorf("--sort-by=%s: %s, want %s", by, text, want)
+		}
+	}
+	if queues[0].Name != "unknown" {
+		t.Error("the caller's queues were put in order")
+	}
+}
+
+// A line of --watch is a key's doing; that time goes by is none.
+func TestChangedQueues(t *testing.T) {
+	second, rate, one := state.Duration(time.Second), 1.5, int64(1)
+	before := []state.QueueStats{{Name: "q", Controller: "a", Adds: &state.Counter{Total: 1}}, {Name: "q", Controller: "b"}}
+	aged := []state.QueueStats{{Name: "q", Controller: "a", Adds: &state.Counter{Total: 1, PerSecond: &rate}, Oldest: &second}, {Name: "q", Controller: "b", Longest: &second}}
+	if got := changedQueues(before, aged); len(got) > 0 {
+		t.Errorf("time alone: %+v", got)
+	}
+	moved := []state.QueueStats{before[0], {Name: "q", Controller: "b", InFlight: &one}, {Name: "q", Controller: "c"}}
+	if got := changedQueues(before, moved); len(got) != 2 || got[0].Controller != "b" || got[1].Controller != "c" {
+		t.Errorf("changed: %+v", got)
+	}
+	if aged[0].Adds.PerSecond == nil {
+		t.Error("the caller's counters were changed")
 	}
 }

@@ -49,45 +49,15 @@ func (m *metricsFlags) check() error {
 	return nil
 }
 
-// scrape reads the metrics of the process that was asked for, in each context.
-func (o *queuesOptions) scrape(ctx context.Context) ([]state.QueueStats, state.Process, error) {
-	if o.source.url != "" {
-		client, err := o.source.client(o.source.url, nil, nil)
-		if err != nil {
-			return nil, state.Process{}, err
-		}
-		defer client.Close()
-		queues, err := o.scrapeTwice(ctx, client)
-		return queues, state.Process{Source: o.source.url}, explainURL(err)
-	}
-	contexts, err := contextsOf(o.cluster)
+// scrapeURL reads the metrics at a URL.
+func (o *queuesOptions) scrapeURL(ctx context.Context) ([]state.QueueStats, state.Process, error) {
+	client, err := o.source.client(o.source.url, nil, nil)
 	if err != nil {
 		return nil, state.Process{}, err
 	}
-	var all []state.QueueStats
-	process := state.Process{Source: o.source.from}
-	var failures []error
-	for _, in := range contexts {
-		queues, pod, err := o.scrapePod(ctx, in)
-		if err != nil {
-			failures = append(failures, err)
-			continue
-		}
-		for i := range queues {
-			queues[i].Context = in.name
-		}
-		all = append(all, queues...)
-		if len(contexts) == 1 {
-			process.Source = pod
-		}
-	}
-	if len(all) > 0 {
-		for _, failure := range failures {
-			fmt.Fprintln(o.ErrOut, "warning:", failure)
-		}
-		failures = nil
-	}
-	return all, process, errors.Join(failures...)
+	defer client.Close()
+	queues, err := o.scrapeTwice(ctx, client)
+	return queues, state.Process{Source: o.source.url}, explainURL(err)
 }
 
 // explainURL says why a metrics URL did not answer, and that it may be the wrong
@@ -102,31 +72,43 @@ func explainURL(err error) error {
 }
 
 // scrapePod reads the metrics of a pod through the API server.
-func (o *queuesOptions) scrapePod(ctx context.Context, in clusterContext) ([]state.QueueStats, string, error) {
+func (o *queuesOptions) scrapePod(ctx context.Context, in clusterContext) (queues []state.QueueStats, process state.Process, err error) {
+	err = o.withPod(ctx, in, func(client *connect.MetricsClient, source string) error {
+		process.Source = source
+		queues, err = o.scrapeTwice(ctx, client)
+		return err
+	})
+	return queues, process, err
+}
+
+// withPod finds the pod that was asked for, and calls use with a client for its
+// metrics; a second time where the first spoke TLS to plain text, or the other
+// way round, and the scheme was a guess.
+func (o *queuesOptions) withPod(ctx context.Context, in clusterContext, use func(client *connect.MetricsClient, source string) error) error {
 	namespace, err := namespaceOf(in.flags)
 	if err != nil {
-		return nil, "", err
+		return err
 	}
 	reading, err := readOnlyConfig(in.flags)
 	if err != nil {
-		return nil, "", err
+		return err
 	}
 	client, err := kubernetes.NewForConfig(reading)
 	if err != nil {
-		return nil, "", fmt.Errorf("make a client for %s: %w", reading.Host, err)
+		return fmt.Errorf("make a client for %s: %w", reading.Host, err)
 	}
 	endpoint, err := metrics.Locate(ctx, client, namespace, o.source.from)
 	if err != nil {
-		return nil, "", explain(err, "find "+o.source.from)
+		return explain(err, "find "+o.source.from)
 	}
 	if endpoint.Remark != "" {
 		fmt.Fprintln(o.ErrOut, "warning:", render.Sanitise(endpoint.Remark))
 	}
-	queues, err := o.scrapeEndpoint(ctx, in.flags, endpoint)
+	err = o.withEndpoint(ctx, in.flags, endpoint, use)
 	if err != nil && endpoint.Guessed && wrongScheme(err) {
-		queues, err = o.scrapeEndpoint(ctx, in.flags, endpoint.Other())
+		err = o.withEndpoint(ctx, in.flags, endpoint.Other(), use)
 	}
-	return queues, fmt.Sprintf("pod %s/%s, port %d", endpoint.Namespace, endpoint.Pod, endpoint.Port), err
+	return err
 }
 
 // wrongScheme reports whether an answer is one of TLS to plain text or the other
@@ -136,22 +118,22 @@ func wrongScheme(err error) bool {
 	return strings.Contains(text, "HTTP request to an HTTPS server") || strings.Contains(text, "server gave HTTP response to HTTPS client")
 }
 
-func (o *queuesOptions) scrapeEndpoint(ctx context.Context, flags *genericclioptions.ConfigFlags, e metrics.Endpoint) ([]state.QueueStats, error) {
+func (o *queuesOptions) withEndpoint(ctx context.Context, flags *genericclioptions.ConfigFlags, e metrics.Endpoint, use func(*connect.MetricsClient, string) error) error {
 	config, err := forwardConfig(flags, e.Namespace, e.Pod)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	forward, err := connect.Forward(ctx, config, e.Namespace, e.Pod, e.Port)
 	if err != nil {
-		return nil, explain(err, "read the metrics of pod "+e.Namespace+"/"+e.Pod)
+		return explain(err, "read the metrics of pod "+e.Namespace+"/"+e.Pod)
 	}
 	defer func() { _ = forward.Close() }()
 	client, err := o.source.client(e.URL(), config, forward)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer client.Close()
-	return o.scrapeTwice(ctx, client)
+	return use(client, fmt.Sprintf("pod %s/%s, port %d", e.Namespace, e.Pod, e.Port))
 }
 
 // forwardConfig makes the config that may open a port-forward to one pod, and
