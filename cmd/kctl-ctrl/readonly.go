@@ -27,5 +27,12 @@ func readOnlyConfig(flags *genericclioptions.ConfigFlags) (*rest.Config, error) 
 	if err != nil {
 		return nil, err
 	}
-	return target.Config(g.Wrap, connect.Limits{QPS: readQPS, Burst: readBurst})
+	config, err := target.Config(g.Wrap, connect.Limits{QPS: readQPS, Burst: readBurst})
+	if err != nil {
+		return nil, err
+	}
+	// The versions that are asked for are this program's choice: a warning that
+	// one is deprecated is nothing the user could act on.
+	config.WarningHandler = rest.NoWarnings{}
+	return config, nil
 }
