@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -55,7 +56,8 @@ func TestReadme(t *testing.T) {
 	}
 	run := regexp.MustCompile(`(?m)^go run \./cmd/kctl-ctrl (.+)$`).FindSubmatch(text)
 	diff := regexp.MustCompile("(?s)\n\\./kctl-ctrl (diff [^\n]+)\n```\n\n```text\n(.*?)…\n```").FindSubmatch(text)
-	if run == nil || diff == nil {
+	queues := regexp.MustCompile("(?s)\n\\./kctl-ctrl (sandbox -- )\\./kctl-ctrl (get queues [^\n]+)\n```\n\n```text\n(.*?)```").FindSubmatch(text)
+	if run == nil || diff == nil || queues == nil {
 		t.Fatal("the README has lost its commands")
 	}
 
@@ -79,6 +81,16 @@ func TestReadme(t *testing.T) {
 	}
 	if !bytes.HasPrefix(out, diff[2]) {
 		t.Errorf("%s prints\n%s\nbut the README says\n%s", diff[1], out, diff[2])
+	}
+
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	command = program(t, slices.Concat(strings.Fields(string(queues[1])), []string{self}, strings.Fields(string(queues[2])))...)
+	command.Env = append(command.Env, "KCTL_CTRL_ATTACH_DIR="+t.TempDir())
+	if out, err = command.Output(); err != nil || !bytes.Equal(out, queues[3]) {
+		t.Errorf("%s prints\n%s%v\nbut the README says\n%s", queues[2], out, err, queues[3])
 	}
 }
 
