@@ -42,12 +42,7 @@ func median(values []time.Duration) time.Duration {
 // the start of the process to its end: median of ten, after one to warm the
 // file cache.
 func BenchmarkDiff(b *testing.B) {
-	binary := filepath.Join(b.TempDir(), "kctl-ctrl")
-	build := exec.Command("go", "build", "-o", binary, ".")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		b.Fatalf("%v\n%s", err, out)
-	}
+	binary := buildProgram(b)
 	manifest := filepath.Join(b.TempDir(), "web.yaml")
 	if err := os.WriteFile(manifest, []byte(`apiVersion: apps/v1
 kind: Deployment

@@ -1,0 +1,586 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+	"golang.org/x/sync/errgroup"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard"
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/sandbox"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/connect"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+)
+
+// The size of the cluster that is asked.
+const (
+	askObjects = 50_000
+	askTypes   = 100
+	askGroups  = 10
+	askRuns    = 5
+)
+
+// BenchmarkAsk is what questions to a cluster of 50,000 objects and 100
+// CustomResourceDefinitions cost as whole processes: time, requests, and bytes on
+// the wire; `tree` of one Deployment beside what kubectl-tree does for the same.
+func BenchmarkAsk(b *testing.B) {
+	binary := buildProgram(b)
+	for name, namespaces := range map[string]int{"50 namespaces of 1000 objects": 50, "one namespace of 50000 objects": 1} {
+		b.Run(name, func(b *testing.B) {
+			c := newAsked(b, binary, namespaces)
+			for b.Loop() {
+				c.tree()
+				c.verb("get leases", "get", "leases", "-A")
+				c.verb("revisions", "revisions", "deployment/app-0", "-n", "ns-0")
+			}
+		})
+	}
+	b.Run("help", func(b *testing.B) {
+		c := &asked{B: b, binary: binary}
+		for b.Loop() {
+			c.verb("--help", "--help")
+		}
+	})
+}
+
+// buildProgram builds the program as it is released, symbols and all.
+func buildProgram(b *testing.B) string {
+	b.Helper()
+	binary := filepath.Join(b.TempDir(), "kctl-ctrl")
+	build := exec.Command("go", "build", "-o", binary, ".")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		b.Fatalf("%v\n%s", err, out)
+	}
+	return binary
+}
+
+// asked is a filled sandbox behind a meter.
+type asked struct {
+	*testing.B
+	binary     string
+	kubeconfig string
+	wire       *wireMeter
+}
+
+func newAsked(b *testing.B, binary string, namespaces int) *asked {
+	b.Helper()
+	sb, err := sandbox.Start(b.Context(), sandbox.Options{DisableAdmission: []string{"ServiceAccount"}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { _ = sb.Close(context.Background()) })
+	begin := time.Now()
+	if err := fillAsked(b.Context(), sb, namespaces); err != nil {
+		b.Fatal(err)
+	}
+	b.Logf("filled in %v", time.Since(begin).Round(time.Second))
+	c := &asked{B: b, binary: binary, kubeconfig: filepath.Join(b.TempDir(), "kubeconfig"), wire: newWireMeter(b, sb.Endpoint().URL)}
+	if _, err := sb.WriteKubeconfig(c.kubeconfig); err != nil {
+		b.Fatal(err)
+	}
+	config, err := clientcmd.LoadFromFile(c.kubeconfig)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, cluster := range config.Clusters {
+		cluster.Server = "https://" + c.wire.listener.Addr().String()
+	}
+	if err := clientcmd.WriteToFile(*config, c.kubeconfig); err != nil {
+		b.Fatal(err)
+	}
+	return c
+}
+
+// fillAsked writes the cluster's objects into etcd, as JSON, which is many times
+// faster than asking kube-apiserver to. Applications have a Deployment, a
+// ReplicaSet, eight pods, a ConfigMap, a Secret and custom resources.
+func fillAsked(ctx context.Context, sb *sandbox.Sandbox, namespaces int) error {
+	if err := defineTypes(ctx, sb); err != nil {
+		return err
+	}
+	etcd, err := clientv3.New(clientv3.Config{Endpoints: []string{sb.EtcdEndpoint()}, DialTimeout: 10 * time.Second, Logger: zap.NewNop()})
+	if err != nil {
+		return err
+	}
+	defer etcd.Close()
+	var writing errgroup.Group
+	writing.SetLimit(4)
+	var batch []clientv3.Op
+	flush := func() {
+		ops := batch
+		batch = nil
+		writing.Go(func() error {
+			_, err := etcd.Txn(ctx).Then(ops...).Commit()
+			return err
+		})
+	}
+	put := func(key string, object map[string]any) error {
+		text, err := json.Marshal(object)
+		if err != nil {
+			return err
+		}
+		if batch = append(batch, clientv3.OpPut("/registry/"+key, string(text))); len(batch) == 100 {
+			flush()
+		}
+		return nil
+	}
+	for n := range namespaces {
+		name := fmt.Sprintf("ns-%d", n)
+		if err := put("namespaces/"+name, typed("v1", "Namespace", "", name, nil)); err != nil {
+			return err
+		}
+	}
+	for written, app := 0, 0; written < askObjects; app++ {
+		for key, object := range application(app, fmt.Sprintf("ns-%d", app%namespaces)) {
+			if err := put(key, object); err != nil {
+				return err
+			}
+			written++
+		}
+	}
+	flush()
+	return writing.Wait()
+}
+
+// typed is an object as a server stores it: with a uid, and with managedFields,
+// which no list can leave out.
+func typed(apiVersion, kind, namespace, name string, owner map[string]any) map[string]any {
+	metadata := map[string]any{
+		"name": name, "uid": noise(kind+name, 16), "creationTimestamp": "2026-01-01T00:00:00Z", "labels": map[string]any{"app": name, "team": "shop"},
+		"managedFields": []any{map[string]any{
+			"manager": "kube-controller-manager", "operation": "Update", "apiVersion": apiVersion, "time": "2026-01-01T00:00:00Z", "fieldsType": "FieldsV1",
+			"fieldsV1": map[string]any{
+				"f:metadata": map[string]any{"f:labels": map[string]any{".": map[string]any{}, "f:app": map[string]any{}, "f:team": map[string]any{}},
+					"f:ownerReferences": map[string]any{".": map[string]any{}, `k:{"uid":"` + noise(kind+name+"owner", 16) + `"}`: map[string]any{}}},
+				"f:spec": map[string]any{"f:replicas": map[string]any{}, "f:selector": map[string]any{}, "f:template": map[string]any{"f:metadata": map[string]any{"f:labels": map[string]any{}},
+					"f:spec": map[string]any{"f:containers": map[string]any{`k:{"name":"web"}`: map[string]any{".": map[string]any{}, "f:env": map[string]any{}, "f:image": map[string]any{}, "f:ports": map[string]any{}}}}}},
+			},
+		}},
+	}
+	if namespace != "" {
+		metadata["namespace"] = namespace
+	}
+	if owner != nil {
+		of := owner["metadata"].(map[string]any)
+		metadata["ownerReferences"] = []any{map[string]any{
+			"apiVersion": owner["apiVersion"], "kind": owner["kind"], "name": of["name"], "uid": of["uid"], "controller": true, "blockOwnerDeletion": true,
+		}}
+	}
+	return map[string]any{"apiVersion": apiVersion, "kind": kind, "metadata": metadata}
+}
+
+// noise is text that does not compress well, the same in every run.
+func noise(of string, bytes int) string {
+	out := make([]byte, bytes)
+	_, _ = rand.NewChaCha8(sha256.Sum256([]byte(of))).Read(out)
+	return hex.EncodeToString(out)
+}
+
+// application gives the objects of one application by their keys.
+func application(app int, namespace string) map[string]map[string]any {
+	name := fmt.Sprintf("app-%d", app)
+	labels := map[string]any{"app": name}
+	template := map[string]any{
+		"metadata": map[string]any{"labels": labels, "annotations": map[string]any{"prometheus.io/scrape": "true", "prometheus.io/port": "8080"}},
+		"spec": map[string]any{
+			"restartPolicy": "Always", "dnsPolicy": "ClusterFirst", "schedulerName": "default-scheduler", "terminationGracePeriodSeconds": 30, "securityContext": map[string]any{},
+			"containers": []any{map[string]any{
+				"name": "web", "image": "registry.example/team/" + name + ":1.2.3", "imagePullPolicy": "IfNotPresent",
+				"terminationMessagePath": "/dev/termination-log", "terminationMessagePolicy": "File",
+				"ports": []any{map[string]any{"containerPort": 8080, "name": "http", "protocol": "TCP"}},
+				"env": []any{
+					map[string]any{"name": "POD_NAME", "valueFrom": map[string]any{"fieldRef": map[string]any{"apiVersion": "v1", "fieldPath": "metadata.name"}}},
+					map[string]any{"name": "DATABASE_URL", "value": "postgres://db." + namespace + ".svc.cluster.local:5432/shop"},
+				},
+				"resources": map[string]any{"requests": map[string]any{"cpu": "100m", "memory": "128Mi"}, "limits": map[string]any{"memory": "256Mi"}},
+			}},
+		},
+	}
+	deployment := typed("apps/v1", "Deployment", namespace, name, nil)
+	deployment["spec"] = map[string]any{"replicas": 8, "selector": map[string]any{"matchLabels": labels}, "template": template}
+	deployment["status"] = map[string]any{"replicas": 8, "readyReplicas": 8, "updatedReplicas": 8, "availableReplicas": 8}
+	set := typed("apps/v1", "ReplicaSet", namespace, name+"-5d4f", deployment)
+	set["metadata"].(map[string]any)["annotations"] = map[string]any{"deployment.kubernetes.io/revision": "1"}
+	set["spec"] = deployment["spec"]
+	set["status"] = map[string]any{"replicas": 8, "readyReplicas": 8, "availableReplicas": 8}
+	config := typed("v1", "ConfigMap", namespace, name, nil)
+	config["data"] = map[string]any{"app.yaml": "password: " + noise(name, 200) + "\n" + strings.Repeat("setting: value of some length\n", 40)}
+	secret := typed("v1", "Secret", namespace, name, nil)
+	secret["type"], secret["data"] = "Opaque", map[string]any{"token": noise(name+"token", 400)}
+	objects := map[string]map[string]any{
+		"deployments/" + namespace + "/" + name:           deployment,
+		"replicasets/" + namespace + "/" + name + "-5d4f": set,
+		"configmaps/" + namespace + "/" + name:            config,
+		"secrets/" + namespace + "/" + name:               secret,
+	}
+	for i := range 8 {
+		pod := typed("v1", "Pod", namespace, fmt.Sprintf("%s-5d4f-%d", name, i), set)
+		pod["metadata"].(map[string]any)["labels"] = map[string]any{"app": name, "team": "shop", "pod-template-hash": "5d4f"}
+		pod["spec"] = template["spec"]
+		ready := []any{}
+		for _, t := range []string{"Initialized", "Ready", "ContainersReady", "PodScheduled"} {
+			ready = append(ready, map[string]any{"type": t, "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"})
+		}
+		pod["status"] = map[string]any{"phase": "Running", "qosClass": "Burstable", "hostIP": "10.0.0.1", "podIP": "10.1.2.3", "conditions": ready, "startTime": "2026-01-01T00:00:00Z",
+			"containerStatuses": []any{map[string]any{"name": "web", "ready": true, "started": true, "restartCount": 0, "image": "registry.example/team/" + name + ":1.2.3",
+				"imageID": "registry.example/team/web@sha256:" + noise(name, 32), "containerID": "containerd://" + noise(fmt.Sprint(name, i), 32),
+				"state": map[string]any{"running": map[string]any{"startedAt": "2026-01-01T00:00:00Z"}}}}}
+		objects[fmt.Sprintf("pods/%s/%s-5d4f-%d", namespace, name, i)] = pod
+	}
+	for i := range 4 {
+		n := (app*4 + i) % askTypes
+		group := fmt.Sprintf("g%d.bench.example", n%askGroups)
+		custom := typed(group+"/v1", fmt.Sprintf("Thing%d", n), namespace, name, deployment)
+		custom["spec"] = map[string]any{"notes": strings.Repeat("what an operator was told ", 20)}
+		objects[fmt.Sprintf("%s/thing%ds/%s/%s", group, n, namespace, name)] = custom
+	}
+	return objects
+}
+
+// defineTypes creates the CustomResourceDefinitions and waits until all are
+// served.
+func defineTypes(ctx context.Context, sb *sandbox.Sandbox) error {
+	endpoint := sb.Endpoint()
+	grant, err := guard.GrantSandbox(endpoint.URL, endpoint.CA, sandbox.Recognise)
+	if err != nil {
+		return err
+	}
+	open, err := guard.New(guard.Options{Mode: state.ModeActive, Grant: grant})
+	if err != nil {
+		return err
+	}
+	config, err := connect.Server(connect.Endpoint(endpoint), open.Wrap, connect.Limits{QPS: -1})
+	if err != nil {
+		return err
+	}
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	var creating errgroup.Group
+	creating.SetLimit(8)
+	for n := range askTypes {
+		group := fmt.Sprintf("g%d.bench.example", n%askGroups)
+		plural := fmt.Sprintf("thing%ds", n)
+		definition := &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": map[string]any{"name": plural + "." + group},
+			"spec": map[string]any{
+				"group": group, "scope": "Namespaced", "names": map[string]any{"plural": plural, "singular": fmt.Sprintf("thing%d", n), "kind": fmt.Sprintf("Thing%d", n)},
+				"versions": []any{map[string]any{"name": "v1", "served": true, "storage": true, "schema": map[string]any{"openAPIV3Schema": map[string]any{
+					"type": "object", "x-kubernetes-preserve-unknown-fields": true}}}},
+			},
+		}}
+		creating.Go(func() error {
+			_, err := client.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}).Create(ctx, definition, metav1.CreateOptions{})
+			return err
+		})
+	}
+	if err := creating.Wait(); err != nil {
+		return err
+	}
+	asking, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return err
+	}
+	return wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, 5*time.Minute, true, func(context.Context) (bool, error) {
+		_, lists, err := asking.ServerGroupsAndResources()
+		served := 0
+		for _, list := range lists {
+			if strings.Contains(list.GroupVersion, ".bench.example/") {
+				served += len(list.APIResources)
+			}
+		}
+		return err == nil && served == askTypes, nil
+	})
+}
+
+// wireMeter passes connections on to a server and counts the bytes that come
+// back, TLS and compression as they are.
+type wireMeter struct {
+	listener net.Listener
+	received atomic.Int64
+}
+
+func newWireMeter(b *testing.B, server string) *wireMeter {
+	b.Helper()
+	u, err := url.Parse(server)
+	if err != nil {
+		b.Fatal(err)
+	}
+	m := &wireMeter{}
+	if m.listener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { _ = m.listener.Close() })
+	go func() {
+		for {
+			near, err := m.listener.Accept()
+			if err != nil {
+				return
+			}
+			go m.pass(near, u.Host)
+		}
+	}()
+	return m
+}
+
+func (m *wireMeter) pass(near net.Conn, host string) {
+	defer near.Close()
+	far, err := net.Dial("tcp", host)
+	if err != nil {
+		return
+	}
+	defer far.Close()
+	go func() {
+		_, _ = io.Copy(far, near)
+		_ = far.(*net.TCPConn).CloseWrite()
+	}()
+	_, _ = io.Copy(near, countedReader{far, &m.received})
+}
+
+type countedReader struct {
+	io.Reader
+	n *atomic.Int64
+}
+
+func (c countedReader) Read(p []byte) (int, error) {
+	n, err := c.Reader.Read(p)
+	c.n.Add(int64(n))
+	return n, err
+}
+
+// run executes the program and gives the time it took.
+func (c *asked) run(name string, args ...string) (took time.Duration, stdout, stderr string) {
+	c.Helper()
+	command := exec.Command(name, args...)
+	command.Env = append(os.Environ(), "KUBECONFIG="+c.kubeconfig)
+	var out, words bytes.Buffer
+	command.Stdout, command.Stderr = &out, &words
+	begin := time.Now()
+	if err := command.Run(); err != nil {
+		c.Fatalf("%s %v: %v\n%s%s", name, args, err, out.String(), words.String())
+	}
+	return time.Since(begin), out.String(), words.String()
+}
+
+// verb reports the median time of a command line, after one run to warm up.
+func (c *asked) verb(what string, args ...string) {
+	var took []time.Duration
+	for i := range askRuns + 1 {
+		if d, _, _ := c.run(c.binary, args...); i > 0 {
+			took = append(took, d)
+		}
+	}
+	c.ReportMetric(median(took).Seconds(), "s/"+strings.ReplaceAll(what, " ", "-"))
+	c.Logf("%s: median %v, slowest %v", what, median(took), slices.Max(took))
+}
+
+// cost is one look at a tree.
+type cost struct {
+	took     time.Duration
+	requests int
+	// read are the bytes of the answers' bodies, unpacked; wire what came over
+	// the network, where answers above 128 KiB are compressed.
+	read, wire int64
+}
+
+func (c cost) String() string {
+	return fmt.Sprintf("%v, %d requests, %d KiB read, %d KiB on the wire", c.took.Round(time.Millisecond), c.requests, c.read>>10, c.wire>>10)
+}
+
+// tree compares, runs interleaved.
+func (c *asked) tree() {
+	theirs, what := func(cache string) cost { return c.modelled(cache, "ns-0") }, "a model of kubectl-tree"
+	if installed, err := exec.LookPath("kubectl-tree"); err == nil {
+		what = installed
+		theirs = func(string) cost {
+			before := c.wire.received.Load()
+			took, _, drawn := c.run(installed, "deployment", "app-0", "-n", "ns-0")
+			c.mustShow(drawn)
+			return cost{took: took, wire: c.wire.received.Load() - before}
+		}
+	}
+	cache := c.TempDir()
+	var ours, other []cost
+	for i := range askRuns + 1 {
+		o, t := c.ours(), theirs(cache)
+		if i > 0 {
+			ours, other = append(ours, o), append(other, t)
+		}
+	}
+	middle := func(costs []cost) cost {
+		return slices.SortedFunc(slices.Values(costs), func(a, b cost) int { return int(a.took - b.took) })[len(costs)/2]
+	}
+	o, t := middle(ours), middle(other)
+	c.ReportMetric(o.took.Seconds(), "s/tree")
+	c.ReportMetric(t.took.Seconds(), "s/kubectl-tree")
+	c.ReportMetric(o.took.Seconds()/t.took.Seconds(), "ratio-time")
+	c.ReportMetric(float64(o.wire)/float64(t.wire), "ratio-wire")
+	if t.read > 0 {
+		c.ReportMetric(float64(o.read)/float64(t.read), "ratio-read")
+	}
+	c.Logf("kctl-ctrl tree: %v; %s: %v", o, what, t)
+	c.Logf("a model of kubectl-tree --all-namespaces, once: %v", c.modelled(cache, ""))
+}
+
+func (c *asked) ours() cost {
+	before := c.wire.received.Load()
+	took, drawn, _ := c.run(c.binary, "tree", "deployment/app-0", "-n", "ns-0")
+	out := cost{took: took, wire: c.wire.received.Load() - before}
+	c.mustShow(drawn)
+	// What it says of itself, of a run more: a document has the exact figures.
+	_, document, _ := c.run(c.binary, "tree", "deployment/app-0", "-n", "ns-0", "-o", "json")
+	var list state.OwnerTreeList
+	if err := json.Unmarshal([]byte(document), &list); err != nil || len(list.Items) != 1 {
+		c.Fatalf("read the document of tree: %v", err)
+	}
+	out.requests, out.read = int(list.Items[0].Cost.Requests), list.Items[0].Cost.Bytes
+	return out
+}
+
+func (c *asked) mustShow(tree string) {
+	c.Helper()
+	if pods, things := strings.Count(tree, "Pod/app-0-5d4f-"), strings.Count(tree, "Thing"); pods != 8 || things != 4 {
+		c.Fatalf("%d pods and %d custom resources in\n%s", pods, things, tree)
+	}
+}
+
+// modelled makes the requests of kubectl-tree v0.4 in this process, as its
+// sources have them: preferred types by cached discovery, here with a warm cache
+// on disk; the object; and a list of every type that can be listed, whole
+// objects in JSON, in pages of 250, all types at once, in the object's namespace
+// or, as with --all-namespaces, everywhere. It has no process to start and
+// nothing to print.
+func (c *asked) modelled(cache, namespace string) cost {
+	before := c.wire.received.Load()
+	begin := time.Now()
+	flags := genericclioptions.NewConfigFlags(false)
+	flags.KubeConfig, flags.CacheDir = &c.kubeconfig, &cache
+	config, err := clientcmd.BuildConfigFromFlags("", c.kubeconfig)
+	if err != nil {
+		c.Fatal(err)
+	}
+	var requests, read atomic.Int64
+	config.QPS, config.Burst, config.WarningHandler = 1000, 1000, rest.NoWarnings{}
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return countedAnswers{next, &requests, &read}
+	})
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		c.Fatal(err)
+	}
+	asking, err := flags.ToDiscoveryClient()
+	if err != nil {
+		c.Fatal(err)
+	}
+	lists, err := asking.ServerPreferredResources()
+	if err != nil {
+		c.Fatal(err)
+	}
+	root, err := client.Resource(schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}).Namespace("ns-0").Get(c.Context(), "app-0", metav1.GetOptions{})
+	if err != nil {
+		c.Fatal(err)
+	}
+	var mu sync.Mutex
+	var objects []unstructured.Unstructured
+	var failures []error
+	var listing sync.WaitGroup
+	for _, list := range lists {
+		gv, err := schema.ParseGroupVersion(list.GroupVersion)
+		if err != nil {
+			c.Fatal(err)
+		}
+		for _, r := range list.APIResources {
+			if !r.Namespaced && namespace != "" || !slices.Contains(r.Verbs, "list") {
+				continue
+			}
+			listing.Go(func() {
+				for next := ""; ; {
+					page, err := client.Resource(gv.WithResource(r.Name)).Namespace(namespace).List(c.Context(), metav1.ListOptions{Limit: 250, Continue: next})
+					mu.Lock()
+					if err != nil {
+						failures = append(failures, err)
+					} else {
+						objects = append(objects, page.Items...)
+						next = page.GetContinue()
+					}
+					mu.Unlock()
+					if err != nil || next == "" {
+						return
+					}
+				}
+			})
+		}
+	}
+	listing.Wait()
+	if err := errors.Join(failures...); err != nil {
+		c.Fatal(err)
+	}
+	children := map[string][]*unstructured.Unstructured{}
+	for i := range objects {
+		for _, owner := range objects[i].GetOwnerReferences() {
+			children[string(owner.UID)] = append(children[string(owner.UID)], &objects[i])
+		}
+	}
+	var drawn strings.Builder
+	var draw func(*unstructured.Unstructured)
+	draw = func(o *unstructured.Unstructured) {
+		fmt.Fprintf(&drawn, "%s/%s\n", o.GetKind(), o.GetName())
+		for _, child := range children[string(o.GetUID())] {
+			draw(child)
+		}
+	}
+	draw(root)
+	took := time.Since(begin)
+	c.mustShow(drawn.String())
+	return cost{took: took, requests: int(requests.Load()), read: read.Load(), wire: c.wire.received.Load() - before}
+}
+
+// countedAnswers counts requests and the bytes of their answers.
+type countedAnswers struct {
+	next           http.RoundTripper
+	requests, read *atomic.Int64
+}
+
+func (c countedAnswers) RoundTrip(r *http.Request) (*http.Response, error) {
+	c.requests.Add(1)
+	answer, err := c.next.RoundTrip(r)
+	if err == nil {
+		answer.Body = struct {
+			io.Reader
+			io.Closer
+		}{countedReader{answer.Body, c.read}, answer.Body}
+	}
+	return answer, err
+}
