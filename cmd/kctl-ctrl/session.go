@@ -51,6 +51,8 @@ type session struct {
 
 	sandbox *sandbox.Sandbox
 	cluster *simulate.Cluster
+	// requests counts what is sent, by the loops and by what they live among.
+	requests meter
 	// broken is for tests that must see the guard fail; see guard.Broken.
 	broken guard.Broken
 
@@ -162,7 +164,7 @@ func (s *session) guarded(o guard.Options) (connect.Wrap, error) {
 	if err != nil {
 		return nil, err
 	}
-	return func(rt http.RoundTripper) http.RoundTripper { return s.writes.Wrap(g.Wrap(rt)) }, nil
+	return func(rt http.RoundTripper) http.RoundTripper { return s.requests.wrap(s.writes.Wrap(g.Wrap(rt))) }, nil
 }
 
 // loops joins what the taps know of deliveries with what the simulated parts,

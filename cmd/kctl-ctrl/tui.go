@@ -147,13 +147,12 @@ func (o *tuiOptions) run(ctx context.Context) error {
 		return err
 	}
 	defer s.shutDown(o.ErrOut)
-	requests := &meter{}
 	options := tui.Options{
 		Journal: hubJournal{s.hub}, Theme: theme, Location: time.Local, Start: o.page,
 		Observing: !o.sandboxed && !o.flags.Changed("controllers"),
-		Requests:  requests.count.Load,
+		Requests:  s.requests.count.Load,
 		Connect: func(ctx context.Context) (func(*tui.Options), error) {
-			return o.connect(ctx, s, mode, objects, requests)
+			return o.connect(ctx, s, mode, objects)
 		},
 	}
 	return o.show(ctx, options)
@@ -214,7 +213,7 @@ func (o *tuiOptions) offerSandbox() error {
 }
 
 // connect starts what is behind the screen, while it is up.
-func (o *tuiOptions) connect(ctx context.Context, s *session, mode state.Mode, objects []plan.Object, requests *meter) (func(*tui.Options), error) {
+func (o *tuiOptions) connect(ctx context.Context, s *session, mode state.Mode, objects []plan.Object) (func(*tui.Options), error) {
 	progress := func(text string) { s.note("session", "%s", text) }
 	var reading *rest.Config
 	var err error
@@ -237,7 +236,7 @@ func (o *tuiOptions) connect(ctx context.Context, s *session, mode state.Mode, o
 	if err != nil {
 		return nil, causeOf(ctx, err)
 	}
-	reading.Wrap(requests.wrap)
+	reading.Wrap(s.requests.wrap)
 	caches, err := newScreenCaches(s, reading, namespace)
 	if err != nil {
 		return nil, err

@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -104,5 +105,49 @@ func TestScreenShowsTheLoopsAtWork(t *testing.T) {
 	x.shows("Writes").press("q")
 	if code := x.ends(); code != exitOK {
 		t.Errorf("exit code %d:\n%s", code, x.picture.String())
+	}
+}
+
+// Where no cluster is configured the sandbox is offered. What the screen saves, it
+// replays: with a slider, errors to jump to, and keys that say why they are off.
+func TestScreenSavesAndReplays(t *testing.T) {
+	x := onTerminal(t, 100, 30)
+	x.shows("No cluster is configured", "[Y/n]").press("\n").shows("SANDBOX", "43 of 49 loops run")
+	s := &liveSandbox{t: t, kubeconfig: x.press("K").matches(`KUBECONFIG=(\S+)`)}
+	x.press("S").shows("Recording to", "REC")
+	s.kubectl("create", "deployment", "web", "--image=web", "--replicas=2")
+	s.kubectl("rollout", "status", "deployment/web")
+	x.press("4").shows("pods default/web-").press("S")
+	x.shows("Saved")
+	state := ""
+	for _, v := range x.command.Env {
+		if dir, ok := strings.CutPrefix(v, "XDG_STATE_HOME="); ok {
+			state = dir
+		}
+	}
+	x.press("q")
+	if code := x.ends(); code != exitOK {
+		t.Errorf("exit code %d", code)
+	}
+	files, err := filepath.Glob(filepath.Join(state, "kctl-ctrl", "*", "*.jsonl.zst"))
+	if err != nil || len(files) != 1 {
+		t.Fatalf("recordings: %v, %v", files, err)
+	}
+	if info, err := os.Stat(files[0]); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the recording is %v, %v", info.Mode(), err)
+	}
+
+	x = onTerminal(t, 100, 30, "tui", "--from", files[0])
+	x.shows("RECORDING", "stopped", "Controllers: 43 of 49 loops run")
+	x.press("4:seek +1h<enter>").shows("pods default/web-", "real").press("1").shows("Controllers:").press("P").shows("not now: this is a recording")
+	x.press(":pods<enter>").shows("cache of pods: 2").press("q")
+	if code := x.ends(); code != exitOK {
+		t.Errorf("exit code %d", code)
+	}
+
+	lines := program(t, "tui", "--plain", "--page", "4", "--from", files[0])
+	out, err := lines.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "pods default/web-") || strings.Contains(string(out), "\x1b") {
+		t.Errorf("%v\n%s", err, out)
 	}
 }
