@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	tea "github.com/charmbracelet/bubbletea"
-
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -300,7 +298,7 @@ func TestQueuesMany(t *testing.T) {
 	}
 	old := p.order
 	p.stale.next()
-	s.send(first().(tea.Msg))
+	s.send(first())
 	if p.order != old {
 		t.Error("an outdated answer was taken")
 	}

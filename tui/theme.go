@@ -58,7 +58,7 @@ func Themes() []string { return []string{"default", "high-contrast", "mono"} }
 // NewTheme makes a theme for a terminal. In a profile of plain ASCII it has no
 // sequence at all, and the row under the cursor is told by its marker.
 func NewTheme(name string, profile Profile) (*Theme, error) {
-	styles := map[styleName]func(lipgloss.Style) lipgloss.Style{}
+	var styles map[styleName]func(lipgloss.Style) lipgloss.Style
 	switch name {
 	case "", "default":
 		name, styles = "default", defaultStyles("8", "2", "3", "1", "6")

@@ -15,7 +15,6 @@ const trendLength = 60
 type trends struct {
 	at          []time.Time
 	controllers map[string]*trend
-	writes      []uint64
 	requests    []uint64
 }
 
@@ -35,7 +34,6 @@ func (t *trends) sample(s *state.Snapshot, now time.Time, requests uint64) {
 	}
 	t.at = push(t.at, now)
 	t.requests = push(t.requests, requests)
-	var writes uint64
 	for name, c := range s.Controllers.All() {
 		r := t.controllers[name]
 		if r == nil {
@@ -44,9 +42,7 @@ func (t *trends) sample(s *state.Snapshot, now time.Time, requests uint64) {
 		}
 		r.depth = push(r.depth, c.Now.Ready+c.Now.Waiting+c.Now.Processing)
 		r.syncs = push(r.syncs, c.Syncs)
-		writes += c.Writes.Total()
 	}
-	t.writes = push(t.writes, writes)
 }
 
 func push[T any](s []T, v T) []T {
@@ -82,7 +78,6 @@ func (t *trends) syncsPerSecond(controller string) float64 {
 }
 
 func (t *trends) requestsPerSecond() float64 { return t.rate(t.requests) }
-func (t *trends) writesPerSecond() float64   { return t.rate(t.writes) }
 
 // depths are the samples of a controller's keys, the latest last.
 func (t *trends) depths(controller string) []int {

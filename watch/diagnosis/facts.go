@@ -1,7 +1,6 @@
 package diagnosis
 
 import (
-	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -232,10 +231,4 @@ func orOne(n *int32) int32 {
 		return 1
 	}
 	return *n
-}
-
-func sorted[T any](items []T, name func(T) string) []T {
-	out := slices.Clone(items)
-	slices.SortFunc(out, func(a, b T) int { return cmp.Compare(name(a), name(b)) })
-	return out
 }

@@ -51,7 +51,6 @@ type fit struct {
 	selector   []string
 	taints     map[string][]string
 	resources  map[corev1.ResourceName][]string
-	unready    []string
 	candidates int
 }
 

@@ -304,7 +304,7 @@ func newFastServer(b *testing.B, n int, contents Contents) *httptest.Server {
 func benchPod(i int) *corev1.Pod {
 	yes, now := true, metav1.Unix(1_700_000_000+int64(i), 0)
 	name := fmt.Sprintf("web-%06d-7d9f8", i)
-	fields := func(paths string) *metav1.FieldsV1 { return &metav1.FieldsV1{Raw: []byte(paths)} }
+	fields := func(paths string) *metav1.FieldsV1 { return metav1.NewFieldsV1(paths) }
 	condition := func(kind corev1.PodConditionType) corev1.PodCondition {
 		return corev1.PodCondition{Type: kind, Status: corev1.ConditionTrue, LastTransitionTime: now}
 	}
