@@ -25,13 +25,13 @@ var testNow = time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
 // screen plays the program without a terminal: messages go in, commands run at
 // once, and the picture is read after each.
 type screen struct {
-	t *testing.T
+	t testing.TB
 	*model
 }
 
 // newScreen shows a snapshot in a size. Commands that wait for the journal or the
 // clock never answer.
-func newScreen(t *testing.T, o Options, snap *state.Snapshot, w, h int) *screen {
+func newScreen(t testing.TB, o Options, snap *state.Snapshot, w, h int) *screen {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	t.Cleanup(cancel)
