@@ -36,6 +36,25 @@ type asking struct {
 	pace int
 }
 
+// pacing keeps what is worked out of snapshots from being worked out of each: it
+// takes a small part of the time.
+type pacing struct {
+	at   time.Time
+	took time.Duration
+}
+
+// paceShare bounds that part: what takes 50 ms is done every two seconds at most.
+const paceShare = 40
+
+// due says whether it is time. In a replay a tick always is: the clock there may
+// stand still.
+func (p *pacing) due(e *env, msg tea.Msg, least time.Duration) bool {
+	if _, tick := msg.(tickMsg); tick && e.Player != nil {
+		return true
+	}
+	return p.at.IsZero() || e.now.Sub(p.at).Abs() >= max(least, paceShare*p.took)
+}
+
 // flying: the question is under way.
 func (a *asking) flying() bool { return a.cancel != nil }
 

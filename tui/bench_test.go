@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -36,9 +37,12 @@ func places() []place {
 	}
 	return append(out,
 		place{"cache of pods", pageInformers, func(*world) subject { return subject{kind: onInformer, informer: "pods"} }},
-		place{"story of a pod", pageTimeline, func(w *world) subject { return subject{kind: onObject, object: w.pod(7)} }},
+		place{"story of a pod", pageTimeline, func(w *world) subject { return subject{kind: onObject, object: w.written()} }},
 	)
 }
+
+// nothing is the name of a place without a page.
+const nothing = "nothing"
 
 func (p place) jump(w *world) jumpMsg {
 	if p.to == nil {
@@ -49,11 +53,12 @@ func (p place) jump(w *world) jumpMsg {
 
 // BenchmarkKeys is the time from a key to the frame that answers it: written to the
 // program's input, read by Bubble Tea, drawn by the page, and written to its output,
-// while the cluster goes on. It is as much a measurement of Bubble Tea, which writes
-// 60 times a second at most.
+// while the cluster goes on. "nothing" is a program that draws the number of keys
+// instead: what Bubble Tea, which writes 60 times a second at most, and the machine
+// need.
 func BenchmarkKeys(b *testing.B) {
 	w := newWorld(b, benchPods)
-	for _, p := range places() {
+	for _, p := range append([]place{{name: nothing}}, places()...) {
 		b.Run(p.name, func(b *testing.B) {
 			for b.Loop() {
 				s := startTimed(b, w, p)
@@ -82,11 +87,11 @@ func BenchmarkKeys(b *testing.B) {
 func BenchmarkIdle(b *testing.B) {
 	w := newWorld(b, benchPods)
 	const span = 5 * time.Second
-	for _, p := range places() {
+	for _, p := range append([]place{{name: nothing}}, places()...) {
 		b.Run(p.name, func(b *testing.B) {
 			for b.Loop() {
 				s := startTimed(b, w, p)
-				for _, rate := range []int{0, benchEvents} {
+				for _, rate := range []int{benchEvents, 0} {
 					ctx, stop := context.WithTimeout(b.Context(), span)
 					before, begun := cpuTime(b), time.Now()
 					w.runs(ctx, rate)
@@ -135,6 +140,7 @@ func BenchmarkView(b *testing.B) {
 type timed struct {
 	*model
 	tb      testing.TB
+	blank   bool
 	program *tea.Program
 	keys    *io.PipeWriter
 	over    chan struct{}
@@ -157,7 +163,7 @@ func startTimed(b *testing.B, w *world, p place) *timed {
 	ctx, cancel := context.WithCancel(b.Context())
 	b.Cleanup(cancel)
 	in, keys := io.Pipe()
-	s := &timed{tb: b, keys: keys, over: make(chan struct{}), model: newModel(ctx, Options{
+	s := &timed{tb: b, blank: p.name == nothing, keys: keys, over: make(chan struct{}), model: newModel(ctx, Options{
 		Journal: hubJournal{w.hub}, Theme: testTheme(b, "default", termenv.TrueColor), Missing: "this is a benchmark",
 	})}
 	s.changed = sync.NewCond(&s.mu)
@@ -187,7 +193,10 @@ func (s *timed) stop() {
 func (s *timed) Init() tea.Cmd { return s.model.Init() }
 
 func (s *timed) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
-	_, cmd := s.model.Update(msg)
+	var cmd tea.Cmd
+	if !s.blank {
+		_, cmd = s.model.Update(msg)
+	}
 	if _, key := msg.(tea.KeyMsg); key {
 		s.mu.Lock()
 		s.read++
@@ -203,6 +212,9 @@ func (s *timed) View() string {
 	picture := s.model.View()
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.blank {
+		picture = strings.Repeat("\n", 58) + itoa(len(s.took)+s.read)
+	}
 	s.drawing = append(s.drawing, time.Since(begun))
 	s.drawn = s.read
 	if picture == s.picture {
@@ -218,8 +230,8 @@ func (s *timed) View() string {
 
 // hasRows: the page has what it is to show.
 func (s *timed) hasRows() bool {
-	if s.env.snap.Seq == 0 {
-		return false
+	if s.blank || s.env.snap.Seq == 0 {
+		return s.blank
 	}
 	switch p := s.page().(type) {
 	case *queuesPage:

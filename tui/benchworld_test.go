@@ -133,6 +133,15 @@ func (w *world) next() state.Event {
 	return state.ObjectChanged{Informer: "pods", Change: state.ChangeUpdated, Object: w.pod(i), OldRV: strconv.Itoa(w.rv - 1), NewRV: strconv.Itoa(w.rv), Owner: &owner}
 }
 
+// written is a pod that was written lately.
+func (w *world) written() state.Ref {
+	for latest := range w.hub.Snapshot().Writes.Backward() {
+		return latest.Object
+	}
+	w.tb.Fatal("nothing was written")
+	return state.Ref{}
+}
+
 // runs records events at a rate until the context ends.
 func (w *world) runs(ctx context.Context, perSecond int) {
 	const tick = 20 * time.Millisecond

@@ -16,7 +16,7 @@ type linking struct {
 	links *state.Links
 	of    *state.Snapshot
 	busy  bool
-	at    time.Time
+	pacing
 }
 
 // linkEvery is the least time between two looks at a journal that goes on.
@@ -29,8 +29,8 @@ type linked struct {
 }
 
 // want starts the command where the snapshot is another one.
-func (l *linking) want(e *env) tea.Cmd {
-	if l.busy || l.of == e.snap || l.of != nil && e.now.Sub(l.at).Abs() < linkEvery {
+func (l *linking) want(e *env, msg tea.Msg) tea.Cmd {
+	if l.busy || l.of == e.snap || l.of != nil && !l.due(e, msg, linkEvery) {
 		return nil
 	}
 	l.busy, l.at = true, e.now
@@ -39,12 +39,12 @@ func (l *linking) want(e *env) tea.Cmd {
 }
 
 // took takes the result over; false where the message is another.
-func (l *linking) took(msg tea.Msg) bool {
+func (l *linking) linked(msg tea.Msg) bool {
 	a, ok := msg.(answer[linked])
 	if !ok || !l.is(a.round) {
 		return false
 	}
-	l.busy, l.links, l.of = false, a.value.links, a.value.of
+	l.busy, l.links, l.of, l.took = false, a.value.links, a.value.of, a.took
 	return true
 }
 

@@ -2,6 +2,7 @@ package tui
 
 import (
 	"reflect"
+	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
 
@@ -135,13 +136,16 @@ type answer[T any] struct {
 	round int
 	value T
 	err   error
+	// took is how long it was worked on.
+	took time.Duration
 }
 
 // ask makes a command of a question, whose answer comes back to the page.
 func ask[T any](p pageID, round int, question func() (T, error)) tea.Cmd {
 	return func() tea.Msg {
+		begun := time.Now()
 		value, err := question()
-		return pageMsg{p, answer[T]{round, value, err}}
+		return pageMsg{p, answer[T]{round, value, err, time.Since(begun)}}
 	}
 }
 

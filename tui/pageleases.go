@@ -26,6 +26,24 @@ type leasesPage struct {
 	following bool
 	nodes     bool
 	history   leaseHistory
+	// of is the snapshot of which leases were taken, where nobody else tells of
+	// them.
+	of     *state.Snapshot
+	pacing pacing
+	// edition counts the lists; sorted are the rows of one.
+	edition int
+	sorted  sortedLeases
+}
+
+// sortedLeases are the rows of a list of leases, as long as none of them expires.
+type sortedLeases struct {
+	edition int
+	filter  string
+	nodes   bool
+	// They are those between two times.
+	from, until time.Time
+	items       []leaseRow
+	expired     int
 }
 
 func newLeasesPage() page {
@@ -49,12 +67,33 @@ type leaseRow struct {
 }
 
 func (p *leasesPage) rows(e *env) slice[leaseRow] {
-	now := e.now.Add(p.ahead)
-	var items []leaseRow
+	p.sort(e.now.Add(p.ahead))
+	return slice[leaseRow]{p.sorted.items, leaseRow.id, func(r leaseRow) []cell { return p.cells(r.at(e.now.Add(p.ahead))) }}
+}
+
+// at judges the lease of a row.
+func (r leaseRow) at(now time.Time) leaseRow {
+	r.LeaseStatus = r.At(now)
+	return r
+}
+
+// sort makes the rows, where they may be others now.
+func (p *leasesPage) sort(now time.Time) {
+	if s := &p.sorted; s.edition == p.edition && s.filter == p.filter.text && s.nodes == p.nodes &&
+		!now.Before(s.from) && (s.until.IsZero() || now.Before(s.until)) {
+		return
+	}
+	s := sortedLeases{edition: p.edition, filter: p.filter.text, nodes: p.nodes, from: now}
 	group := leaseRow{words: ""}
 	counts := map[state.LeaseState]int{}
 	for _, l := range p.leases {
 		l = l.At(now)
+		switch {
+		case l.State == state.LeaseExpired:
+			s.expired++
+		case l.State == state.LeaseHeld && (s.until.IsZero() || l.ExpiryTime.Before(s.until)):
+			s.until = l.ExpiryTime
+		}
 		if !p.filter.matches(l.Ref().Key(), l.Identity, holderText(l), string(l.State)) {
 			continue
 		}
@@ -69,19 +108,26 @@ func (p *leasesPage) rows(e *env) slice[leaseRow] {
 			counts[l.State]++
 			continue
 		}
-		items = append(items, leaseRow{LeaseStatus: l})
+		s.items = append(s.items, leaseRow{LeaseStatus: l})
 	}
-	slices.SortStableFunc(items, func(a, b leaseRow) int { return cmp.Compare(leaseOrder(a.LeaseStatus), leaseOrder(b.LeaseStatus)) })
+	slices.SortStableFunc(s.items, func(a, b leaseRow) int { return cmp.Compare(leaseOrder(a.LeaseStatus), leaseOrder(b.LeaseStatus)) })
 	if group.grouped > 0 {
-		for _, s := range []state.LeaseState{state.LeaseExpired, state.LeaseHeld, state.LeaseFree, state.LeaseUnknown} {
-			if counts[s] > 0 {
-				group.words = strings.TrimPrefix(group.words+fmt.Sprintf(", %d %s", counts[s], s), ", ")
+		for _, judged := range []state.LeaseState{state.LeaseExpired, state.LeaseHeld, state.LeaseFree, state.LeaseUnknown} {
+			if counts[judged] > 0 {
+				group.words = strings.TrimPrefix(group.words+fmt.Sprintf(", %d %s", counts[judged], judged), ", ")
 			}
 		}
-		items = append(items, group)
+		s.items = append(s.items, group)
 	}
-	return slice[leaseRow]{items, leaseRow.id, func(r leaseRow) []cell { return p.cells(e, r) }}
+	if soonest := now.Add(leasesEvery); !s.until.IsZero() && s.until.Before(soonest) {
+		s.until = soonest
+	}
+	p.sorted = s
 }
+
+// leasesEvery is the least time between two sorts of leases that expire: that they
+// have is on their rows at once.
+const leasesEvery = 500 * time.Millisecond
 
 func (r leaseRow) id() string {
 	if r.grouped > 0 {
@@ -103,7 +149,7 @@ func leaseOrder(l state.LeaseStatus) int {
 	return 3
 }
 
-func (p *leasesPage) cells(e *env, r leaseRow) []cell {
+func (p *leasesPage) cells(r leaseRow) []cell {
 	renewed, expires := "", ""
 	if r.SinceRenew != nil {
 		renewed = age(seconds(*r.SinceRenew))
@@ -157,12 +203,8 @@ func holderText(l state.LeaseStatus) string {
 }
 
 func (p *leasesPage) title(e *env) string {
-	expired := 0
-	for _, l := range p.leases {
-		if l.At(e.now.Add(p.ahead)).State == state.LeaseExpired {
-			expired++
-		}
-	}
+	p.sort(e.now.Add(p.ahead))
+	expired := p.sorted.expired
 	text := fmt.Sprintf("Leases: %d", len(p.leases))
 	if expired > 0 {
 		text += fmt.Sprintf(", %d EXPIRED", expired)
@@ -186,6 +228,7 @@ type leasesMsg struct {
 func (p *leasesPage) update(msg tea.Msg, e *env) tea.Cmd {
 	switch msg := msg.(type) {
 	case shownMsg:
+		p.look(e, msg)
 		return p.follow(e)
 	case leasesMsg:
 		p.following = false
@@ -195,12 +238,23 @@ func (p *leasesPage) update(msg tea.Msg, e *env) tea.Cmd {
 		p.number, p.failed = msg.number, msg.err
 		p.take(e, msg.list.Items, msg.list.Candidates)
 		return p.follow(e)
-	case snapshotMsg:
-		if e.Leases == nil {
-			p.take(e, leasesOf(e.snap), nil)
-		}
+	case snapshotMsg, tickMsg:
+		p.look(e, msg)
 	}
 	return nil
+}
+
+// fewLeases is up to how many leases of each snapshot are looked at.
+const fewLeases = 500
+
+// look takes the leases of a snapshot over, also while another page is shown: the
+// history and the alarm need it.
+func (p *leasesPage) look(e *env, msg tea.Msg) {
+	if e.Leases != nil || p.of == e.snap || e.snap.Leases.Len() > fewLeases && p.of != nil && !p.pacing.due(e, msg, time.Second) {
+		return
+	}
+	p.of, p.pacing.at = e.snap, e.now
+	p.take(e, leasesOf(e.snap), nil)
 }
 
 // follow waits for the next list. It goes on while another page is shown: the
@@ -226,6 +280,7 @@ func (p *leasesPage) take(e *env, leases []state.LeaseStatus, candidates []state
 	}
 	p.history.see(leases, e.now.Add(p.ahead))
 	p.leases, p.candidates = leases, candidates
+	p.edition++
 }
 
 // leasesOf are the leases that a journal knows of.
@@ -250,7 +305,10 @@ func leasesOf(s *state.Snapshot) []state.LeaseStatus {
 	return out
 }
 
-func (p *leasesPage) current(e *env) (leaseRow, bool) { return p.rows(e).at(&p.list) }
+func (p *leasesPage) current(e *env) (leaseRow, bool) {
+	r, ok := p.rows(e).at(&p.list)
+	return r.at(e.now.Add(p.ahead)), ok
+}
 
 func (p *leasesPage) key(key string, e *env) bool { return p.list.key(p.rows(e), key) }
 
@@ -345,7 +403,7 @@ func (p *leasesPage) details(id string) tea.Cmd {
 		if at < 0 {
 			return nil
 		}
-		return &textView{title: "Lease " + id, lines: func(w int) []line { return p.detail(e, rows.items[at], w) }}
+		return &textView{title: "Lease " + id, lines: func(w int) []line { return p.detail(e, rows.items[at].at(e.now.Add(p.ahead)), w) }}
 	}})
 }
 

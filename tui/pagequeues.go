@@ -24,7 +24,7 @@ type queuesPage struct {
 	query keyQuery
 
 	order  *keyOrder
-	sorted time.Time // when order came
+	pacing pacing
 	asking bool
 	stale  stale
 	shown  bool
@@ -68,7 +68,7 @@ func (p *queuesPage) wantedQuery() keyQuery {
 
 // refresh brings the order up to date: at once where there are few keys, and by a
 // command otherwise.
-func (p *queuesPage) refresh(e *env) tea.Cmd {
+func (p *queuesPage) refresh(e *env, msg tea.Msg) tea.Cmd {
 	q := p.wantedQuery()
 	if p.order.snap == e.snap && p.order.query == q {
 		return nil
@@ -77,33 +77,30 @@ func (p *queuesPage) refresh(e *env) tea.Cmd {
 	if e.snap.Keys.Len()+e.snap.Done.Len() <= manyKeys {
 		p.stale.next()
 		p.asking = false
-		p.take(orderKeys(e.snap, q, f), e)
+		p.take(orderKeys(e.snap, q, f), e, 0)
 		return nil
 	}
 	if p.asking {
 		return nil // the answer asks again
 	}
-	if wait := max(sortEvery, 10*p.order.took); p.order.took > 0 && p.order.query == q && !e.now.Before(p.sorted) && e.now.Sub(p.sorted) < wait {
+	if p.pacing.took > 0 && p.order.query == q && !p.pacing.due(e, msg, sortEvery) {
 		return nil // the next second asks again
 	}
 	p.asking = true
 	snap := e.snap
 	return ask(pageQueues, p.stale.next(), func() (*keyOrder, error) {
-		began := time.Now()
-		o := orderKeys(snap, q, f)
-		o.took = time.Since(began)
-		return o, nil
+		return orderKeys(snap, q, f), nil
 	})
 }
 
-func (p *queuesPage) take(o *keyOrder, e *env) {
-	p.order, p.sorted = o, e.now
+func (p *queuesPage) take(o *keyOrder, e *env, took time.Duration) {
+	p.order, p.pacing = o, pacing{e.now, took}
 	p.want()
 }
 
 // want puts the cursor on the key that was jumped to, once it is there.
 func (p *queuesPage) want() {
-	if _, ok := p.order.places[p.wanted]; ok && p.wanted != "" {
+	if p.wanted != "" && p.order.find(p.wanted) >= 0 {
 		p.list.selected, p.wanted = p.wanted, ""
 	}
 }
@@ -115,7 +112,7 @@ func (p *queuesPage) update(msg tea.Msg, e *env) tea.Cmd {
 			return nil
 		}
 		p.asking = false
-		p.take(msg.value, e)
+		p.take(msg.value, e, msg.took)
 	case shownMsg:
 		p.shown = true
 	case hiddenMsg:
@@ -124,12 +121,12 @@ func (p *queuesPage) update(msg tea.Msg, e *env) tea.Cmd {
 	if !p.shown {
 		return nil
 	}
-	return p.refresh(e)
+	return p.refresh(e, msg)
 }
 
 func (p *queuesPage) rows(e *env) keyRows {
 	if e.snap.Keys.Len()+e.snap.Done.Len() <= manyKeys {
-		_ = p.refresh(e) // a filter is typed, which no message tells
+		_ = p.refresh(e, nil) // a filter is typed, which no message tells
 	}
 	held := heldKeys(e)
 	return keyRows{p.order, e.snap, func(id string, k *state.Key) []cell { return p.cells(e, held[id], k) }}
@@ -195,7 +192,7 @@ func keyState(held Held, k *state.Key) cell {
 
 func (p *queuesPage) title(e *env) string {
 	if e.snap.Keys.Len()+e.snap.Done.Len() <= manyKeys {
-		_ = p.refresh(e)
+		_ = p.refresh(e, nil)
 	}
 	whose := "Queues"
 	if p.query.controller != "" {
@@ -349,7 +346,7 @@ func (p *queuesPage) focus(s subject, e *env) (tea.Cmd, bool) {
 			p.wanted = state.KeyID(s.controller, s.queue, s.key)
 		}
 	}
-	cmd := p.refresh(e)
+	cmd := p.refresh(e, nil)
 	p.want()
 	return cmd, true
 }
@@ -364,7 +361,7 @@ func (p *queuesPage) back() bool {
 
 func (p *queuesPage) plain(e *env) []plainRow {
 	if q := p.wantedQuery(); p.order.snap != e.snap || p.order.query != q {
-		p.take(orderKeys(e.snap, q, p.filter), e)
+		p.take(orderKeys(e.snap, q, p.filter), e, 0)
 	}
 	return plainRows(&p.list, p.rows(e))
 }

@@ -102,8 +102,8 @@ func TestQueuesOrder(t *testing.T) {
 		}
 	}
 	for i, id := range o.ids {
-		if o.places[id] != i {
-			t.Errorf("%q is looked for at %d, stands at %d", id, o.places[id], i)
+		if at := o.find(id); at != i {
+			t.Errorf("%q is looked for at %d, stands at %d", id, at, i)
 		}
 	}
 	q.reverse = true
@@ -291,9 +291,9 @@ func TestQueuesMany(t *testing.T) {
 		t.Errorf("the row shows %s", k.Phase)
 	}
 	// One question at a time; its answer counts only while it is the latest.
-	p.sorted = time.Time{}
-	first := p.refresh(s.env)
-	if first == nil || p.refresh(s.env) != nil {
+	p.pacing = pacing{}
+	first := p.refresh(s.env, nil)
+	if first == nil || p.refresh(s.env, nil) != nil {
 		t.Fatal("want one question at a time")
 	}
 	old := p.order
@@ -317,7 +317,7 @@ func BenchmarkQueues(b *testing.B) {
 		m.width, m.height = 200, 60
 		m.env.snap, m.env.latest = snap, snap
 		p := m.page().(*queuesPage)
-		p.take(orderKeys(snap, p.wantedQuery(), filter{}), m.env)
+		p.take(orderKeys(snap, p.wantedQuery(), filter{}), m.env, 0)
 		b.ResetTimer()
 		for i := range b.N {
 			p.key([]string{"j", "G", "g", "pgdown"}[i%4], m.env)

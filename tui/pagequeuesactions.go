@@ -26,7 +26,7 @@ func (p *queuesPage) actions(e *env) []action {
 // looks are the actions that change only what is shown.
 func (p *queuesPage) looks(e *env, k *state.Key, nothing string) []action {
 	toggle := func(change func()) func() tea.Cmd {
-		return func() tea.Cmd { change(); return p.refresh(e) }
+		return func() tea.Cmd { change(); return p.refresh(e, nil) }
 	}
 	failures, scope := "failures", "only this"
 	if p.query.failures {

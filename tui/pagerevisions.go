@@ -30,6 +30,7 @@ type revisionsPage struct {
 	// rolling counts the histories whose pods do not all run what is asked for.
 	rolling int
 	built   *state.Snapshot
+	pacing  pacing // of what is made of snapshots
 	rows    *revisionRows
 	open    map[string]bool
 	// marks are the revisions to compare, of one object, two at most.
@@ -62,14 +63,14 @@ func (p *revisionsPage) update(msg tea.Msg, e *env) tea.Cmd {
 		if !p.known || p.built != nil {
 			p.asking.forget() // there is nothing yet, or the backend has come since
 		}
-		return p.askIfDue(e)
+		return p.askIfDue(e, msg)
 	case hiddenMsg:
 		p.shown = false
 		p.asking.stop()
 		p.one.stop()
 		p.texts.next()
 	case snapshotMsg, tickMsg, cursorMsg:
-		return p.askIfDue(e)
+		return p.askIfDue(e, msg)
 	case answer[[]state.RevisionList]:
 		if p.asking.done(msg.round, e.now, msg.err) {
 			return p.took(e, msg)
@@ -90,12 +91,13 @@ func (p *revisionsPage) update(msg tea.Msg, e *env) tea.Cmd {
 	return nil
 }
 
-func (p *revisionsPage) askIfDue(e *env) tea.Cmd {
+func (p *revisionsPage) askIfDue(e *env, msg tea.Msg) tea.Cmd {
 	switch {
 	case !p.shown:
 		return nil
 	case e.Revisions == nil:
-		if p.asking.flying() || p.built == e.snap {
+		few := e.snap.Objects.Len() <= snapshotAtOnce
+		if p.asking.flying() || p.built == e.snap || p.built != nil && !few && !p.pacing.due(e, msg, 0) {
 			return nil
 		}
 		return p.ask(e)
@@ -111,7 +113,7 @@ func (p *revisionsPage) ask(e *env) tea.Cmd {
 	backend, snap := e.Revisions, e.snap
 	p.built = nil
 	if backend == nil {
-		p.built = snap
+		p.built, p.pacing.at = snap, e.now
 	}
 	return askNow(&p.asking, e, pageRevisions, func(ctx context.Context) ([]state.RevisionList, error) {
 		if backend == nil {
@@ -152,14 +154,14 @@ func (p *revisionsPage) took(e *env, msg answer[[]state.RevisionList]) tea.Cmd {
 	if msg.err != nil {
 		p.partial, p.asking.err = msg.err.Error(), nil
 	}
-	p.lists, p.known = msg.value, true
+	p.lists, p.known, p.pacing.took = msg.value, true, msg.took
 	if p.follow != nil {
 		p.reveal(e, *p.follow)
 		p.follow = nil
 	} else {
 		p.flatten(e)
 	}
-	return p.askIfDue(e)
+	return p.askIfDue(e, nil)
 }
 
 func (p *revisionsPage) merge(e *env, list state.RevisionList) {

@@ -158,12 +158,12 @@ func (p *timelinePage) update(msg tea.Msg, e *env) tea.Cmd {
 	case hiddenMsg:
 		p.shown = false
 	default:
-		if p.took(msg) && p.story != nil {
+		if p.linked(msg) && p.story != nil {
 			p.story.tell(p.links, p.detail)
 		}
 	}
 	if p.shown && (p.wide || p.story != nil) {
-		return p.want(e)
+		return p.want(e, msg)
 	}
 	return nil
 }
@@ -307,7 +307,7 @@ func (p *timelinePage) follow(s subject, e *env) tea.Cmd {
 		p.story.tell(p.links, p.detail)
 	}
 	p.of = nil // what was linked before may not know it yet
-	return p.want(e)
+	return p.want(e, nil)
 }
 
 func (p *timelinePage) focus(s subject, e *env) (tea.Cmd, bool) {

@@ -163,10 +163,10 @@ func (p *writesPage) update(msg tea.Msg, e *env) tea.Cmd {
 	case hiddenMsg:
 		p.shown = false
 	default:
-		p.took(msg)
+		p.linked(msg)
 	}
 	if p.shown && p.wide {
-		return p.want(e)
+		return p.want(e, msg)
 	}
 	return nil
 }

@@ -36,6 +36,7 @@ type screenLeases struct {
 	failed     error
 	number     int
 	news       chan struct{} // closed and replaced with every change
+	given      time.Time     // when Next gave a list
 }
 
 var _ tui.Leases = (*screenLeases)(nil)
@@ -172,8 +173,12 @@ func (l *screenLeases) tell() {
 	l.news = make(chan struct{})
 }
 
+// leasePace is the least time between two lists, per lease: the nodes of a large
+// cluster renew hundreds a second.
+const leasePace = 200 * time.Microsecond
+
 // Next gives the leases, judged by the API server's clock, once they are others
-// than those numbered.
+// than those numbered, and not too often.
 func (l *screenLeases) Next(ctx context.Context, after int) (state.LeaseList, int, error) {
 	l.everyone.Do(func() {
 		l.narrow()
@@ -181,20 +186,33 @@ func (l *screenLeases) Next(ctx context.Context, after int) (state.LeaseList, in
 	})
 	for {
 		l.mu.Lock()
-		items, candidates, number, failed, news := slices.Collect(maps.Values(l.items)), slices.Clone(l.candidates), l.number, l.failed, l.news
+		number, news := l.number, l.news
+		rest := leasePace*time.Duration(len(l.items)) - time.Since(l.given)
+		if number != after && rest <= 0 {
+			l.given = time.Now()
+			items, candidates, failed := slices.Collect(maps.Values(l.items)), slices.Clone(l.candidates), l.failed
+			l.mu.Unlock()
+			return l.judge(items, candidates), number, failed
+		}
 		l.mu.Unlock()
+		var rested <-chan time.Time
 		if number != after {
-			now := l.clock.Now()
-			for i := range items {
-				items[i] = items[i].At(now)
-			}
-			leases.Sort(items)
-			return state.LeaseList{APIVersion: apiVersion, Kind: "LeaseList", Items: items, Candidates: candidates}, number, failed
+			news, rested = nil, time.After(rest)
 		}
 		select {
 		case <-news:
+		case <-rested:
 		case <-ctx.Done():
 			return state.LeaseList{}, number, ctx.Err()
 		}
 	}
+}
+
+func (l *screenLeases) judge(items []state.LeaseStatus, candidates []state.LeaseCandidate) state.LeaseList {
+	now := l.clock.Now()
+	for i := range items {
+		items[i] = items[i].At(now)
+	}
+	leases.Sort(items)
+	return state.LeaseList{APIVersion: apiVersion, Kind: "LeaseList", Items: items, Candidates: candidates}
 }
