@@ -27,6 +27,13 @@ type leaseEvent struct {
 	bad   bool
 }
 
+// with is the history after another list. It does not change h.
+func (h leaseHistory) with(leases []state.LeaseStatus, now time.Time) leaseHistory {
+	h.events = slices.Clone(h.events)
+	h.see(leases, now)
+	return h
+}
+
 // see compares a list with the one before.
 func (h *leaseHistory) see(leases []state.LeaseStatus, now time.Time) {
 	first := h.known == nil

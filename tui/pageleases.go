@@ -28,8 +28,9 @@ type leasesPage struct {
 	history   leaseHistory
 	// of is the snapshot of which leases were taken, where nobody else tells of
 	// them.
-	of     *state.Snapshot
-	pacing pacing
+	of      *state.Snapshot
+	pacing  pacing
+	looking bool
 	// edition counts the lists; sorted are the rows of one.
 	edition int
 	sorted  sortedLeases
@@ -218,43 +219,78 @@ func (p *leasesPage) title(e *env) string {
 	return text
 }
 
-// leasesMsg brings a list.
+// leasesMsg brings a list, and the history that goes on with it.
 type leasesMsg struct {
-	list   state.LeaseList
+	leaseNews
 	number int
 	err    error
+}
+
+// leaseNews are leases with the history up to them.
+type leaseNews struct {
+	leases     []state.LeaseStatus
+	candidates []state.LeaseCandidate
+	history    leaseHistory
+	// judged is the time at which they were judged, by the clock of the server;
+	// zero where nobody did.
+	judged time.Time
+}
+
+// newsOf goes on with a history; now is for leases that nobody has judged. A large
+// cluster has thousands of leases: it is for a command then.
+func newsOf(list state.LeaseList, history leaseHistory, now time.Time) leaseNews {
+	n := leaseNews{leases: list.Items, candidates: list.Candidates}
+	for _, l := range list.Items {
+		if l.SinceRenew != nil {
+			n.judged = l.RenewTime.Add(seconds(*l.SinceRenew))
+			now = n.judged
+			break
+		}
+	}
+	n.history = history.with(list.Items, now)
+	return n
 }
 
 func (p *leasesPage) update(msg tea.Msg, e *env) tea.Cmd {
 	switch msg := msg.(type) {
 	case shownMsg:
-		p.look(e, msg)
-		return p.follow(e)
+		return tea.Batch(p.look(e, msg), p.follow(e))
 	case leasesMsg:
 		p.following = false
 		if e.ctx.Err() != nil {
 			return nil
 		}
 		p.number, p.failed = msg.number, msg.err
-		p.take(e, msg.list.Items, msg.list.Candidates)
+		p.take(e, msg.leaseNews)
 		return p.follow(e)
+	case answer[leaseNews]:
+		p.looking, p.pacing.took = false, msg.took
+		p.take(e, msg.value)
 	case snapshotMsg, tickMsg:
-		p.look(e, msg)
+		return p.look(e, msg)
 	}
 	return nil
 }
 
-// fewLeases is up to how many leases of each snapshot are looked at.
+// fewLeases is up to how many leases of each snapshot are looked at, at once.
 const fewLeases = 500
 
 // look takes the leases of a snapshot over, also while another page is shown: the
 // history and the alarm need it.
-func (p *leasesPage) look(e *env, msg tea.Msg) {
-	if e.Leases != nil || p.of == e.snap || e.snap.Leases.Len() > fewLeases && p.of != nil && !p.pacing.due(e, msg, time.Second) {
-		return
+func (p *leasesPage) look(e *env, msg tea.Msg) tea.Cmd {
+	few := e.snap.Leases.Len() <= fewLeases
+	if e.Leases != nil || p.of == e.snap || p.looking || !few && p.of != nil && !p.pacing.due(e, msg, time.Second) {
+		return nil
 	}
 	p.of, p.pacing.at = e.snap, e.now
-	p.take(e, leasesOf(e.snap), nil)
+	snap, history, now := e.snap, p.history, e.now
+	news := func() leaseNews { return newsOf(state.LeaseList{Items: leasesOf(snap)}, history, now) }
+	if few {
+		p.take(e, news())
+		return nil
+	}
+	p.looking = true
+	return ask(pageLeases, 0, func() (leaseNews, error) { return news(), nil })
 }
 
 // follow waits for the next list. It goes on while another page is shown: the
@@ -264,22 +300,18 @@ func (p *leasesPage) follow(e *env) tea.Cmd {
 		return nil
 	}
 	p.following = true
-	source, ctx, number := e.Leases, e.ctx, p.number
+	source, ctx, number, history, now := e.Leases, e.ctx, p.number, p.history, e.now
 	return func() tea.Msg {
 		list, number, err := source.Next(ctx, number)
-		return pageMsg{pageLeases, leasesMsg{list, number, err}}
+		return pageMsg{pageLeases, leasesMsg{newsOf(list, history, now), number, err}}
 	}
 }
 
-func (p *leasesPage) take(e *env, leases []state.LeaseStatus, candidates []state.LeaseCandidate) {
-	for _, l := range leases {
-		if l.SinceRenew != nil {
-			p.ahead = l.RenewTime.Add(seconds(*l.SinceRenew)).Sub(e.now)
-			break
-		}
+func (p *leasesPage) take(e *env, n leaseNews) {
+	if !n.judged.IsZero() {
+		p.ahead = n.judged.Sub(e.now)
 	}
-	p.history.see(leases, e.now.Add(p.ahead))
-	p.leases, p.candidates = leases, candidates
+	p.leases, p.candidates, p.history = n.leases, n.candidates, n.history
 	p.edition++
 }
 

@@ -58,7 +58,7 @@ func TestLeaseTakenOverWhileItIsHeld(t *testing.T) {
 			p := s.pages[pageLeases].(*leasesPage)
 			for i, list := range script.lists {
 				p.number = i
-				p.take(s.env, list.Items, nil)
+				p.take(s.env, newsOf(list, p.history, testNow))
 			}
 			if got := p.alarm(s.env) != ""; got != c.alarm {
 				t.Errorf("alarm is %v, want %v: %q", got, c.alarm, p.alarm(s.env))
