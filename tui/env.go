@@ -41,6 +41,8 @@ type Options struct {
 	Once bool
 	// Start is the page shown first; 1 where it is zero.
 	Start int
+	// Open is a type whose cache is opened first, on its page; empty for none.
+	Open string
 	// Connect makes the parts while the screen is up already, and returns what
 	// puts them into Options. Its error ends the screen, and Run returns it. Nil
 	// where the parts are there.

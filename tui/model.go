@@ -51,6 +51,9 @@ func newModel(ctx context.Context, o Options) *model {
 		m.pages[row.id] = row.make()
 	}
 	m.shown = pageID(min(max(o.Start, 1), len(m.table)))
+	if o.Open != "" {
+		m.shown = pageInformers
+	}
 	return m
 }
 
@@ -76,7 +79,7 @@ type (
 
 // Init starts the two sources of messages: the journal and the clock.
 func (m *model) Init() tea.Cmd {
-	return tea.Batch(m.next(nil), second(), m.connect(), m.watchCrash(), m.page().update(shownMsg{}, m.env))
+	return tea.Batch(m.next(nil), second(), m.connect(), m.watchCrash(), m.page().update(shownMsg{}, m.env), m.openFirst())
 }
 
 // connect makes the parts of the session, where that is left to the screen.
@@ -173,7 +176,17 @@ func (m *model) connected(msg connectedMsg) tea.Cmd {
 		return send(failedMsg{msg.err})
 	}
 	msg.set(m.env.Options)
-	return tea.Batch(m.watchCrash(), m.page().update(shownMsg{}, m.env))
+	return tea.Batch(m.watchCrash(), m.page().update(shownMsg{}, m.env), m.openFirst())
+}
+
+// openFirst opens the cache that was named at the start, once the parts are there.
+func (m *model) openFirst() tea.Cmd {
+	typ := m.env.Open
+	if typ == "" || m.env.connecting {
+		return nil
+	}
+	m.env.Open = ""
+	return m.jump(pageInformers, subject{kind: onInformer, informer: typ})
 }
 
 // took takes a snapshot over. A paused screen keeps the one that it shows.

@@ -16,3 +16,22 @@ func TestInformersPage(t *testing.T) {
 	wide.press("3").golden("informers-200x60")
 	wide.press(":", "type:pods", "enter").golden("cache-200x60")
 }
+
+// The type named at the start is opened at once from a journal, and from a cluster
+// when there is a connection.
+func TestOpensTheTypeNamedAtTheStart(t *testing.T) {
+	snap := shop(t, 0)
+	o := shopOptions(snap)
+	o.Open = "pods"
+	s := newScreen(t, o, snap, 80, 24)
+	s.run(s.openFirst())
+	s.has("Informers › cache of pods", "web-")
+	s.press("esc").has("Informers: ")
+
+	s = newScreen(t, o, snap, 80, 24)
+	s.env.connecting = true
+	s.run(s.openFirst())
+	s.has("Connecting")
+	s.send(connectedMsg{set: func(*Options) {}})
+	s.has("Informers › cache of pods")
+}

@@ -72,6 +72,7 @@ func (p *plain) once() error {
 	e := p.model.env
 	e.now, e.snap, e.latest = e.Now(), snap, snap
 	p.run(p.model.page().update(shownMsg{}, e))
+	p.run(p.model.openFirst())
 	p.run(p.model.all(snapshotMsg{}))
 	return p.look()
 }

@@ -58,18 +58,7 @@ reads the type, dry, for as long as --for says.`,
 		},
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args) },
 	}
-	cmd.ValidArgsFunction = func(_ *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
-		infos, err := controllers.List()
-		if err != nil || len(args) > 0 {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		var types []string
-		for _, info := range infos {
-			types = append(types, info.Informers...)
-		}
-		slices.Sort(types)
-		return startingWith(word, slices.DeleteFunc(slices.Compact(types), func(t string) bool { return t == "*" })), cobra.ShellCompDirectiveNoFileComp
-	}
+	cmd.ValidArgsFunction = completeInformerTypes
 	flags := cmd.Flags()
 	flags.BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "the objects of all namespaces")
 	flags.BoolVar(&o.offline, "offline", false, "do not ask the server; print what is held")
@@ -78,6 +67,20 @@ reads the type, dry, for as long as --for says.`,
 	o.printer.addFlags(cmd)
 	o.cluster.AddFlags(flags)
 	return cmd
+}
+
+// completeInformerTypes completes a type that some loop has an informer of.
+func completeInformerTypes(_ *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+	infos, err := controllers.List()
+	if err != nil || len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var types []string
+	for _, info := range infos {
+		types = append(types, info.Informers...)
+	}
+	slices.Sort(types)
+	return startingWith(word, slices.DeleteFunc(slices.Compact(types), func(t string) bool { return t == "*" })), cobra.ShellCompDirectiveNoFileComp
 }
 
 // cacheDocument is what `cache` prints for programs.

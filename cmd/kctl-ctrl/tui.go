@@ -36,12 +36,13 @@ type tuiOptions struct {
 	plain bool
 	theme string
 	page  int
+	open  string // a type
 }
 
 func newTUICommand(streams genericiooptions.IOStreams) *cobra.Command {
 	o := newTUIOptions(streams)
 	cmd := &cobra.Command{
-		Use:   "tui",
+		Use:   "tui [TYPE]",
 		Short: "Watch the loops think, on a screen",
 		Long: `Show the loops, their queues, what their informers hold, what they write, who
 owns what, revisions, leases, and the journal as cause and effect.
@@ -49,17 +50,34 @@ owns what, revisions, leases, and the journal as cause and effect.
 On the current context the screen observes: it reads what is on the screen, and no
 loop runs until you start one, dry, on the first page or with --controllers. With
 --sandbox the loops run for real on a control plane of their own. With --from it
-replays a recording.`,
+replays a recording.
+
+A TYPE, such as pods or deployments.apps, opens its cache first: what an informer
+of it holds, from the first rows that come.`,
 		Example: `  # The current context, with nothing but your eyes
   kctl-ctrl tui
+
+  # What an informer of pods holds, live
+  kctl-ctrl tui pods
 
   # The real loops at work on the shop of the README
   kctl-ctrl tui --sandbox -f examples/shop/
 
   # What would these two loops do here now?
   kctl-ctrl tui --controllers=deployment,replicaset`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return errors.New("name one type, as in pods or deployments.apps")
+			}
+			return nil
+		},
+		ValidArgsFunction: completeInformerTypes,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				o.open = args[0]
+			}
+			return o.run(cmd.Context())
+		},
 	}
 	o.addTo(cmd)
 	return cmd
@@ -148,7 +166,7 @@ func (o *tuiOptions) run(ctx context.Context) error {
 	}
 	defer s.shutDown(o.ErrOut)
 	options := tui.Options{
-		Journal: hubJournal{s.hub}, Theme: theme, Location: time.Local, Start: o.page,
+		Journal: hubJournal{s.hub}, Theme: theme, Location: time.Local, Start: o.page, Open: o.open,
 		Observing: !o.sandboxed && !o.flags.Changed("controllers"),
 		Requests:  s.requests.count.Load,
 		Connect: func(ctx context.Context) (func(*tui.Options), error) {

@@ -24,7 +24,7 @@ func (o *tuiOptions) replay(ctx context.Context, theme *tui.Theme) error {
 	defer cancel()
 	screened := screenPlayer{player}
 	options := tui.Options{
-		Journal: playerJournal{player}, Theme: theme, Location: time.Local, Start: o.page,
+		Journal: playerJournal{player}, Theme: theme, Location: time.Local, Start: o.page, Open: o.open,
 		Player: screened, Now: screened.Position, Missing: "this is a recording",
 	}
 	if o.plain { // lines have no keys: the recording as it was at its end
