@@ -42,6 +42,11 @@ func (l *logFlags) addTo(flags *pflag.FlagSet) {
 	flags.IntVar(&l.verbosity, "log-level", 0, "verbosity of that log, as of kube-controller-manager's -v, 7 at most")
 }
 
+// addImpersonate registers the flag that has the loops act as their accounts.
+func addImpersonate(flags *pflag.FlagSet, into *bool) {
+	flags.BoolVar(into, "impersonate-controllers", false, "each loop acts as its account in kube-system, as far as you may impersonate that; lists, watches and what the guard reads stay yours")
+}
+
 // loopFlagsInHelp are the flags of the loops that a command's help shows; the
 // topic loop-flags has all of them. Their usage texts are ours: upstream's list
 // every controller and every feature gate.

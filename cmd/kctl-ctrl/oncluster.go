@@ -40,6 +40,9 @@ func (o *runOptions) startOnCluster(ctx context.Context, s *session, mode state.
 	if s.config, err = target.Config(wrap, limits); err != nil {
 		return err
 	}
+	if other := s.config.Impersonate.UserName; s.impersonate && other != "" {
+		return fmt.Errorf("--impersonate-controllers while you act as %q: a request acts as one user: leave out --as, or whatever in the kubeconfig says it", other)
+	}
 	raw, err := loader.RawConfig()
 	if err != nil {
 		return fmt.Errorf("load kubeconfig: %w", err)

@@ -40,6 +40,7 @@ type runOptions struct {
 	sandboxed     bool
 	dryRun        string
 	active        bool
+	impersonate   bool
 	untilSettled  bool
 	horizon       time.Duration
 	timeout       time.Duration
@@ -89,6 +90,7 @@ func (o *runOptions) addTo(cmd *cobra.Command) {
 	flags.BoolVar(&o.sandboxed, "sandbox", false, "run on an embedded control plane instead of the current context")
 	flags.StringVar(&o.dryRun, "dry-run", "", "client: writes are answered in this program (the default on a cluster); server: they are sent with dryRun=All")
 	flags.BoolVar(&o.active, "active", false, "write for real; only on a sandbox (the default with --sandbox)")
+	addImpersonate(flags, &o.impersonate)
 	flags.BoolVar(&o.untilSettled, "until-settled", false, "end when the loops have come to rest; what is due later is listed")
 	flags.DurationVar(&o.horizon, "horizon", 3*time.Second, "with --until-settled: keys due sooner than this are waited for")
 	flags.DurationVar(&o.timeout, "timeout", 0, "with --until-settled: give up after this long (0 is never; required on a cluster)")
@@ -215,6 +217,7 @@ type follower interface {
 func (o *runOptions) work(ctx context.Context, s *session, mode state.Mode, objects []plan.Object) error {
 	progress := newProgress(o.ErrOut)
 	defer progress.done()
+	s.impersonate = o.impersonate
 	var err error
 	if o.sandboxed {
 		s.hub.Record(o.started(mode, "sandbox", sandbox.LinkedVersion))

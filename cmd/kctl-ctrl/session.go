@@ -46,6 +46,8 @@ type session struct {
 	config, world *rest.Config
 	// mode is what becomes of the loops' writes; empty before there is a config.
 	mode state.Mode
+	// impersonate has the loops act as their accounts in kube-system.
+	impersonate bool
 	// applyOptions leave out the waits for loops that do not run.
 	applyOptions plan.Options
 
@@ -138,7 +140,8 @@ func (s *session) stop(ctx context.Context) error {
 // returns the wrapper that every transport of the session gets.
 func (s *session) guarded(o guard.Options) (connect.Wrap, error) {
 	g, err := guard.New(guard.Options{
-		Mode: o.Mode, Grant: o.Grant, Server: o.Server, BasePath: o.BasePath, TrustsDryRun: o.TrustsDryRun, Broken: s.broken,
+		ReadsAsUser: s.impersonate,
+		Mode:        o.Mode, Grant: o.Grant, Server: o.Server, BasePath: o.BasePath, TrustsDryRun: o.TrustsDryRun, Broken: s.broken,
 		Cause:    s.tap.Cause,
 		Recorder: s.hub,
 		OnWrite: func(w state.WriteFinished) {
@@ -193,7 +196,7 @@ func (l loops) SeenDeleted(object state.Ref) bool {
 // startLoops runs the selected controllers until the session stops.
 func (s *session) startLoops(ctx context.Context, c controllers.Config) error {
 	c.REST, c.Taps, c.Recorder, c.Logger = s.config, s.tap, s.hub, s.logger
-	c.InformerName = "kctl-ctrl"
+	c.InformerName, c.Impersonate = "kctl-ctrl", s.impersonate
 	manager, err := controllers.New(c)
 	if err != nil {
 		return err

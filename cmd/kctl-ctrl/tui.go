@@ -96,6 +96,7 @@ func (o *tuiOptions) addTo(cmd *cobra.Command) {
 	flags.StringVar(&o.theme, "theme", "default", "colours: default, high-contrast or mono")
 	flags.IntVar(&o.page, "page", 1, "the page shown first")
 	flags.StringVar(&o.dryRun, "dry-run", "", "what becomes of the writes of loops that you start: client (the default) or server")
+	addImpersonate(flags, &o.impersonate)
 	o.manifests.addTo(flags, "apply these manifests to the sandbox")
 	o.sandbox.addTo(flags)
 	o.logs.addTo(flags)
@@ -237,6 +238,7 @@ func (o *tuiOptions) connect(ctx context.Context, s *session, mode state.Mode, o
 	var err error
 	var kubeconfig string
 	namespace := *o.kubeconfig.Namespace
+	s.impersonate = o.impersonate
 	if o.sandboxed {
 		s.hub.Record(o.started(mode, "sandbox", sandbox.LinkedVersion))
 		if err = s.startSandbox(ctx, o.sandbox, o.controllers, namespace, mode, progress); err == nil {

@@ -3,12 +3,16 @@ package controllers
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes"
+
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/rights"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
 // access tells which types the user may read. A loop whose informer is
@@ -67,4 +71,35 @@ func (a access) missing(types []schema.GroupVersionResource) string {
 		}
 	}
 	return ""
+}
+
+// impersonable switches off the rows whose accounts the user may not impersonate.
+// Without an answer all are off: as the user, a loop would do what its account
+// may not.
+func (m *Manager) impersonable(ctx context.Context, rows []*row) []*row {
+	var asked []rights.Right
+	for _, r := range rows {
+		if account := accounts()[r.name]; account != "" {
+			asked = append(asked, rights.Impersonation(account))
+		}
+	}
+	var missing []rights.Right
+	client, err := m.world.Load().clients.Client("access-review")
+	if err == nil {
+		missing, err = rights.Missing(ctx, client.AuthorizationV1(), asked)
+	}
+	return slices.DeleteFunc(rows, func(r *row) bool {
+		account := accounts()[r.name]
+		switch {
+		case account == "":
+			return false
+		case err != nil:
+			m.set(r, state.ControllerOff, err.Error())
+		case slices.Contains(missing, rights.Impersonation(account)):
+			m.set(r, state.ControllerOff, fmt.Sprintf("%s impersonate serviceaccounts %s in namespace %s", MayNot, account, rights.AccountNamespace))
+		default:
+			return false
+		}
+		return true
+	})
 }

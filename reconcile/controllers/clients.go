@@ -19,6 +19,8 @@ const userAgentPrefix = "kctl-ctrl/"
 type clients struct {
 	base *rest.Config
 	conn componentbaseconfig.ClientConnectionConfiguration
+	// impersonate has the client of a controller act as its account.
+	impersonate bool
 }
 
 var _ clientbuilder.ControllerClientBuilder = clients{}
@@ -35,6 +37,9 @@ func (c clients) Config(name string) (*rest.Config, error) {
 	cfg.Burst = int(c.conn.Burst)
 	// A limiter in the base would be one for all controllers.
 	cfg.RateLimiter = nil
+	if user := accountUser(name); c.impersonate && user != "" {
+		cfg.Impersonate = rest.ImpersonationConfig{UserName: user}
+	}
 	return cfg, nil
 }
 

@@ -44,6 +44,13 @@ type Config struct {
 	// that lacks one is off. On a cluster where everything is allowed it is
 	// only a delay.
 	CheckAccess bool
+	// Impersonate has each controller act as its account in kube-system
+	// ("system:serviceaccount:kube-system:deployment-controller"), which
+	// upstream's bootstrap roles give what it needs. Informers and discovery stay
+	// REST's user's: the roles leave them to kube-controller-manager's. REST must
+	// not impersonate anybody. A controller whose account the user may not
+	// impersonate is off; the token controller has none, and acts as the user.
+	Impersonate bool
 
 	// Taps and Recorder may be nil. Recorder is told of each change of a
 	// controller's status, with the Manager locked.
@@ -96,6 +103,8 @@ func New(cfg Config) (*Manager, error) {
 		return nil, errors.New("create controller manager: no component configuration")
 	case cfg.REST == nil:
 		return nil, errors.New("create controller manager: no REST configuration")
+	case cfg.Impersonate && cfg.REST.Impersonate.UserName != "":
+		return nil, fmt.Errorf("the loops cannot impersonate their accounts while %q is impersonated: a request acts as one user", cfg.REST.Impersonate.UserName)
 	}
 	cfg.InformerName = cmp.Or(cfg.InformerName, "kctl-ctrl")
 	rows := table()
@@ -170,6 +179,9 @@ func (m *Manager) build(ctx context.Context) {
 	if m.cfg.CheckAccess {
 		candidates = m.permitted(ctx, candidates)
 	}
+	if m.cfg.Impersonate {
+		candidates = m.impersonable(ctx, candidates)
+	}
 	for _, r := range candidates {
 		_ = m.makeRow(ctx, r) // the row's status says it
 	}
@@ -224,9 +236,14 @@ func (m *Manager) off(r *row, f *facts) string {
 		return reason
 	}
 	if m.cfg.Namespace != "" && !r.namespaceSafe {
-		return fmt.Sprintf("it works on the whole cluster and would see namespace %s only", m.cfg.Namespace)
+		return wholeCluster(m.cfg.Namespace)
 	}
 	return m.world.Load().served.missing(r.informers())
+}
+
+// wholeCluster is why a controller is off where informers see one namespace.
+func wholeCluster(namespace string) string {
+	return fmt.Sprintf("it works on the whole cluster and would see namespace %s only", namespace)
 }
 
 // permitted switches off the rows whose types the user may not read. If the

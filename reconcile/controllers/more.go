@@ -56,7 +56,14 @@ func (m *Manager) more(ctx context.Context, r *row) error {
 		m.set(r, state.ControllerOff, reason)
 		return errors.New(reason)
 	}
-	if m.cfg.CheckAccess && len(m.permitted(ctx, []*row{r})) == 0 {
+	allowed := []*row{r}
+	if m.cfg.CheckAccess {
+		allowed = m.permitted(ctx, allowed)
+	}
+	if m.cfg.Impersonate {
+		allowed = m.impersonable(ctx, allowed)
+	}
+	if len(allowed) == 0 {
 		m.selected[r.name] = before
 		m.mu.Lock()
 		defer m.mu.Unlock()

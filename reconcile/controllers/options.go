@@ -100,7 +100,7 @@ func withheld() (sections, flags map[string]string) {
 		"allow-untagged-cloud":         obsolete,
 		"node-sync-period":             obsolete,
 
-		"use-service-account-credentials": "upstream mints service account tokens for it; kctl-ctrl uses your credentials for all loops",
+		"use-service-account-credentials": "upstream mints service account tokens for it; --impersonate-controllers has the loops act as the same accounts",
 		"controller-shutdown-timeout":     elsewhere,
 		"emulated-version":                elsewhere,
 		"min-compatibility-version":       "it concerns the API server",

@@ -21,7 +21,7 @@ import (
 
 // enter makes what the rows share and asks the server what it offers.
 func (m *Manager) enter(ctx context.Context) error {
-	builder := clients{base: m.cfg.REST, conn: m.cfg.Component.Generic.ClientConnection}
+	builder := clients{base: m.cfg.REST, conn: m.cfg.Component.Generic.ClientConnection, impersonate: m.cfg.Impersonate}
 	rootCA, err := rootCA(m.cfg)
 	if err != nil {
 		return err

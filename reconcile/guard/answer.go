@@ -149,9 +149,11 @@ func (t *transport) get(req *http.Request, r Request) (object, error) {
 	}
 	get.Host = req.Host
 	for name, values := range req.Header { // credentials and impersonation among them
-		if !strings.HasPrefix(strings.ToLower(name), "content-") {
-			get.Header[name] = values
+		lower := strings.ToLower(name)
+		if strings.HasPrefix(lower, "content-") || t.guard.readsAsUser && strings.HasPrefix(lower, "impersonate-") {
+			continue
 		}
+		get.Header[name] = values
 	}
 	get.Header.Set("Accept", mediaJSON)
 	resp, err := t.leave(get)

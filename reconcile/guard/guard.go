@@ -69,6 +69,11 @@ type Options struct {
 	// certain to. The default is BuiltinGroup.
 	TrustsDryRun func(group string) bool
 
+	// ReadsAsUser: the clients act as others than their user, each as somebody
+	// else (Impersonate-User). The GET that an answer starts from is the guard's
+	// and not theirs, who may have no right to it: it goes out as the user.
+	ReadsAsUser bool
+
 	// PortForward is the one pod, by Namespace and Name, to which
 	// pods/portforward may open a connection; nil is none. It goes with
 	// ModeReadOnly only. New copies it. The guard does not see what is said over
@@ -105,6 +110,7 @@ type Guard struct {
 	lookup       func(state.Ref) (map[string]any, bool)
 	diff         func(ref state.Ref, old, new map[string]any) []state.FieldChange
 	trustsDryRun func(group string) bool
+	readsAsUser  bool
 	now          func() time.Time
 	portForward  *state.Ref
 	server       atomic.Pointer[string] // an origin; once set, it stays
@@ -146,7 +152,7 @@ func New(o Options) (*Guard, error) {
 	g := &Guard{
 		mode: o.Mode, grant: o.Grant, basePath: base,
 		cause: o.Cause, recorder: o.Recorder, onWrite: o.OnWrite, before: o.Before, lookup: o.Lookup, diff: o.Diff,
-		trustsDryRun: o.TrustsDryRun, now: o.Now, maxBody: o.MaxBody, broken: o.Broken,
+		trustsDryRun: o.TrustsDryRun, readsAsUser: o.ReadsAsUser, now: o.Now, maxBody: o.MaxBody, broken: o.Broken,
 		kinds: kindsOf(scheme.Scheme), repeats: map[repeatKey]int{},
 	}
 	if server != "" {
