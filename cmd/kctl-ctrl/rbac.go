@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
@@ -23,6 +24,7 @@ type rbacOptions struct {
 	genericiooptions.IOStreams
 	kubeconfig  *genericclioptions.ConfigFlags
 	controllers *controllers.Options
+	flags       *pflag.FlagSet
 
 	mode        string
 	verbs       []string
@@ -86,6 +88,7 @@ With --check, the exit code is 1 if you lack something, and 0 if you do not.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
 	flags := cmd.Flags()
+	o.flags = flags
 	flags.StringVar(&o.mode, "mode", string(rights.DryRun), "what the role is for: observe, dry-run, dry-run=server or active")
 	flags.StringSliceVar(&o.verbs, "verbs", nil, "verbs that ask, to add: "+strings.Join(o.knownVerbs(), ", ")+" (default all in mode observe)")
 	flags.BoolVar(&o.impersonate, "impersonate-controllers", false, "the loops act as their accounts in kube-system")
@@ -200,7 +203,7 @@ func (o *rbacOptions) rules() ([]rights.Rule, error) {
 	var needs []rights.Need
 	asks := slices.DeleteFunc(slices.Clone(o.verbs), func(v string) bool { return slices.Contains(loopVerbs, v) })
 	if o.use != rights.Observe || len(asks) < len(o.verbs) {
-		if len(off) > 0 {
+		if len(off) > 0 && (o.use != rights.Observe || o.flags.Changed("controllers")) {
 			fmt.Fprintln(o.ErrOut, "not counted, as these loops would be off:", strings.Join(off, ", "))
 		}
 		if len(loops) == 0 && len(component.Generic.Controllers) > 0 {

@@ -9,12 +9,14 @@ import (
 	"k8s.io/apiserver/pkg/quota/v1/generic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
+	"k8s.io/component-base/featuregate"
 	"k8s.io/kubernetes/cmd/kube-controller-manager/names"
 	"k8s.io/kubernetes/pkg/controller"
 	"k8s.io/kubernetes/pkg/controller/garbagecollector"
 	"k8s.io/kubernetes/pkg/controller/namespace"
 	"k8s.io/kubernetes/pkg/controller/podgc"
 	"k8s.io/kubernetes/pkg/controller/resourcequota"
+	"k8s.io/kubernetes/pkg/features"
 	quotainstall "k8s.io/kubernetes/pkg/quota/v1/install"
 )
 
@@ -67,9 +69,14 @@ func coreRows() []row {
 		namespaceSafe: true,
 		queues:        []string{"resource_quota_controller_resource_changes", "resourcequota_primary", "resourcequota_priority"},
 		reads:         []string{"v1/resourcequotas"},
-		readsAll:      true,
-		workers:       func(c *componentConfig) int { return int(c.ResourceQuotaController.ConcurrentResourceQuotaSyncs) },
-		build:         buildResourceQuota,
+		// Its evaluators have these, apart from the types that it counts
+		// (k8s.io/kubernetes v1.37.1 pkg/quota/v1/evaluator/core/registry.go).
+		readsIf: map[featuregate.Feature][]string{features.DRAExtendedResource: {
+			"resource.k8s.io/v1/resourceclaims", "resource.k8s.io/v1/deviceclasses",
+		}},
+		readsAll: true,
+		workers:  func(c *componentConfig) int { return int(c.ResourceQuotaController.ConcurrentResourceQuotaSyncs) },
+		build:    buildResourceQuota,
 	}}
 }
 
