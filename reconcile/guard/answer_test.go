@@ -2,6 +2,7 @@ package guard_test
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"regexp"
 	"strings"
@@ -285,9 +286,16 @@ func TestApplyMergesByKey(t *testing.T) {
 	}
 }
 
-// Every client asks for a base with its own credentials.
+// Every client asks for a base with its own credentials; where clients act as
+// others than the user, the guard does not.
 func TestBaseIsReadAsTheWriter(t *testing.T) {
-	w := newWorld(t, state.ModeDryRunClient, "")
+	for _, asUser := range []bool{false, true} {
+		t.Run(fmt.Sprint(asUser), func(t *testing.T) { baseIsRead(t, asUser) })
+	}
+}
+
+func baseIsRead(t *testing.T, asUser bool) {
+	w := newWorld(t, state.ModeDryRunClient, "", func(o *guard.Options) { o.ReadsAsUser = asUser })
 	w.populate(t)
 	header := http.Header{"Authorization": {"Bearer t"}, "Impersonate-User": {"u"}, "Impersonate-Extra-Scopes": {"s"}, "Content-Type": {"application/merge-patch+json"}}
 	if code, body := w.do(t, "PATCH", deploymentPath+"/status?fieldManager=x", header, []byte(`{"status":{"replicas":1}}`)); code != http.StatusOK {
@@ -303,8 +311,12 @@ func TestBaseIsReadAsTheWriter(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	for _, name := range []string{"Authorization", "Impersonate-User", "Impersonate-Extra-Scopes"} {
-		if got.Header.Get(name) != header.Get(name) {
-			t.Errorf("%s is %q", name, got.Header.Get(name))
+		want := header.Get(name)
+		if asUser && name != "Authorization" {
+			want = ""
+		}
+		if got.Header.Get(name) != want {
+			t.Errorf("%s is %q, want %q", name, got.Header.Get(name), want)
 		}
 	}
 }
