@@ -80,7 +80,7 @@ func noneRuns(statuses []state.ControllerChanged) error {
 	}
 	text := "no loop runs: " + few(off)
 	if len(forbidden(statuses)) > 0 {
-		text += ": ask for a role that allows it; 'kubectl auth can-i --list' shows what you may"
+		text += ": ask for a role that allows it: 'rbac' prints the least one, and what of it you lack"
 	}
 	return errors.New(text)
 }
