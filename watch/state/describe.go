@@ -69,6 +69,8 @@ func describe(e Event) Description {
 		return Description{Source: e.Controller, Subject: e.Cause.Key, Text: DescribeWrite(e)}
 	case LeaseChanged:
 		return Description{Source: "lease", Subject: e.Lease.Key(), Text: describeLease(e)}
+	case ClientRead:
+		return Description{Source: e.Client, Text: describeRead(e)}
 	case Gap:
 		return Description{Source: "informer", Subject: e.Informer, Text: "events may be missing here: " + e.Reason}
 	case Dropped:

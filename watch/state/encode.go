@@ -25,6 +25,7 @@ var eventTypes = map[string]func([]byte) (Event, error){
 	"KeyDropped":        decodeAs[KeyDropped],
 	"WriteFinished":     decodeAs[WriteFinished],
 	"LeaseChanged":      decodeAs[LeaseChanged],
+	"ClientRead":        decodeAs[ClientRead],
 	"Gap":               decodeAs[Gap],
 	"Dropped":           decodeAs[Dropped],
 	"Note":              decodeAs[Note],

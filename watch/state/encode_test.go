@@ -47,6 +47,8 @@ func examples() []Event {
 			Diff: []FieldChange{{Path: "spec.replicas", Old: "3", New: "0"}}, Approximate: true, Repeat: 2},
 		LeaseChanged{Lease: Ref{Group: "coordination.k8s.io", Version: "v1", Resource: "leases", Namespace: "kube-system", Name: "kube-controller-manager"},
 			Holder: "node-1_abc", RenewTime: base, Duration: 15, Transitions: 2, Deleted: true},
+		ClientRead{Client: "operator", Verb: "watch", Object: Ref{Group: "apps", Version: "v1", Resource: "deployments", Namespace: "shop"}, InitialEvents: true,
+			Status: 200, Message: "cut off", Count: 9},
 		Gap{Informer: "pods", Reason: "too old resource version"},
 		Dropped{Where: "hub", Count: 12},
 		Note{Source: "sandbox", Text: "the server is ready", Warning: true},

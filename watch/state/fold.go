@@ -100,6 +100,8 @@ func (f *folder) fold(entry Entry) {
 		f.writeFinished(e, entry.Seq, at)
 	case LeaseChanged:
 		f.leaseChanged(e, at)
+	case ClientRead:
+		f.clientRead(e, at)
 	case Gap:
 		e.Reason = f.text(e.Reason)
 		i := f.informer(e.Informer)

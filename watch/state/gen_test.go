@@ -134,6 +134,13 @@ var genEvents = map[string]func(*rapid.T) Event{
 			RenewTime: genTime(t, "renew"), Transitions: rapid.Int32().Draw(t, "transitions"), Deleted: rapid.Bool().Draw(t, "deleted"),
 		}
 	},
+	"ClientRead": func(t *rapid.T) Event {
+		return ClientRead{
+			Client: genName.Draw(t, "client"), Verb: rapid.SampledFrom([]string{"get", "list", "watch"}).Draw(t, "verb"), Object: genRef.Draw(t, "object"),
+			InitialEvents: rapid.Bool().Draw(t, "initial"), Status: rapid.SampledFrom([]int{0, 200, 403}).Draw(t, "status"),
+			Message: genText.Draw(t, "message"), Count: rapid.Uint64Range(0, 99).Draw(t, "count"),
+		}
+	},
 	"Gap":     func(t *rapid.T) Event { return Gap{Informer: "pods", Reason: genText.Draw(t, "reason")} },
 	"Dropped": func(t *rapid.T) Event { return Dropped{Where: "hub", Count: rapid.Uint64Range(0, 99).Draw(t, "count")} },
 	"Note": func(t *rapid.T) Event {

@@ -40,6 +40,9 @@ func (f *folder) recall(entry Entry, text func(string) string, changes func([]Fi
 	case Gap:
 		e.Reason = text(e.Reason)
 		entry.Event = e
+	case ClientRead:
+		e.Message = text(e.Message)
+		entry.Event = e
 	case Note:
 		e.Text = text(e.Text)
 		entry.Event = e

@@ -23,7 +23,11 @@ type Controller struct {
 	// Now is summed up over the controller's queues.
 	Now    Depths      `json:"now"`
 	Writes WriteCounts `json:"writes"`
+	// Reads counts requests of a client behind the proxy; of loops it is zero:
+	// their informers tell.
+	Reads uint64 `json:"reads,omitempty"`
 
+	LastRead     time.Time `json:"lastRead,omitzero"`
 	LastSync     time.Time `json:"lastSync,omitzero"`
 	LastWrite    time.Time `json:"lastWrite,omitzero"`
 	LastError    string    `json:"lastError,omitempty"`
