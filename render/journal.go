@@ -14,7 +14,7 @@ import (
 type Verbosity int
 
 const (
-	// Essential: writes, but for the heartbeats of nodes; syncs that wrote, failed or were slow; retries;
+	// Essential: writes, but for the heartbeats of nodes and of leaders; syncs that wrote, failed or were slow; retries;
 	// controllers that failed; notes, warnings and losses.
 	Essential Verbosity = iota
 	// Everything: every entry.
@@ -61,7 +61,13 @@ type Journal struct {
 	// loops has the names of the controllers seen, as against other writers,
 	// which have no causes to tell.
 	loops map[string]bool
+	// renewed has the leases that each writer has written, so that its next update
+	// is known for a renewal.
+	renewed map[renewal]bool
 }
+
+// renewal is a lease and who keeps it.
+type renewal struct{ controller, namespace, name string }
 
 // NewJournal makes a Journal that has seen no entry.
 func NewJournal(opts JournalOptions) *Journal {
@@ -74,7 +80,7 @@ func NewJournal(opts JournalOptions) *Journal {
 	if opts.NameWidth <= 0 {
 		opts.NameWidth = 20
 	}
-	return &Journal{opts: opts, open: map[uint64]state.Cause{}, loops: map[string]bool{}}
+	return &Journal{opts: opts, open: map[uint64]state.Cause{}, loops: map[string]bool{}, renewed: map[renewal]bool{}}
 }
 
 // Write prints an entry to w if it is to be printed, in one call of w.Write.
@@ -154,13 +160,31 @@ func (j *Journal) essential(e state.Event) bool {
 	case state.ControllerChanged:
 		return e.Status == state.ControllerFailed
 	case state.WriteFinished:
-		return !e.Heartbeat()
+		return !e.Heartbeat() && !j.renews(e)
 	case state.Checkpoint:
 		return e.Head != nil
 	case state.KeyReady, state.KeyTaken, state.KeyForgotten, state.ObjectChanged, state.LeaseChanged, state.Unknown:
 		return false
 	}
 	return true
+}
+
+// renews recognises a leader that stays one: the same writer has written the same
+// lease before. It learns from each write that it is shown.
+func (j *Journal) renews(e state.WriteFinished) bool {
+	if e.Object.Group != "coordination.k8s.io" || e.Object.Resource != "leases" || e.Result != state.WriteDone && e.Result != state.WriteDry {
+		return false
+	}
+	this := renewal{e.Controller, e.Object.Namespace, e.Object.Name}
+	if e.Verb == "delete" {
+		delete(j.renewed, this)
+		return false
+	}
+	if !j.renewed[this] && len(j.renewed) < maxOpen {
+		j.renewed[this] = true
+		return false
+	}
+	return e.Verb == "update" || e.Verb == "patch" || e.Verb == "apply"
 }
 
 func (j *Journal) head(e state.Entry) line {
@@ -216,6 +240,12 @@ func (j *Journal) words(e state.Event, cause state.Cause) line {
 			return line{{text, green}}
 		}
 		return line{{text, dim}}
+	case state.ClientRead:
+		style := dim
+		if e.Failed() {
+			style = yellow
+		}
+		return line{{state.DescribeParts(e).Text, style}}
 	case state.Note:
 		if e.Warning {
 			return line{{state.DescribeParts(e).Text, yellow}}

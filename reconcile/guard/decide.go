@@ -39,6 +39,13 @@ func (g *Guard) forwards(r Request) bool {
 		r.Object == state.Ref{Version: "v1", Resource: "pods", Namespace: pod.Namespace, Name: pod.Name}
 }
 
+// answersLocally reports whether Options.Local answers what was decided to be
+// allowed.
+func (g *Guard) answersLocally(r Request, v Verdict) bool {
+	return g.local != nil && v.Action != ActionRefuse && (g.mode == state.ModeDryRunClient || g.mode == state.ModeDryRunServer) &&
+		(r.Kind == KindRead || r.Kind == KindWrite) && g.local.Takes(r)
+}
+
 // Decide judges a request by its kind, verb, group, resource and subresource
 // in the guard's mode. It looks at neither bodies nor addresses: a request may
 // still be refused when its body cannot be made into a dry run.

@@ -76,6 +76,12 @@
 //     a GET was made: the cache may be behind.
 //   - Server-side apply answers its base merged with what was applied.
 //
+// # Local answers
+//
+// Options.Local may answer some requests of a dry run from memory, reads among
+// them: a leader election, which has to read back what it wrote. What it may send
+// to the server is a GET and nothing else.
+//
 // # Before a write
 //
 // Options.Before may hold a write up: a breakpoint, a question to the user. It is

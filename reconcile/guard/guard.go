@@ -40,6 +40,10 @@ type Options struct {
 	// Cause says why the calling goroutine writes. It is called once for each
 	// write, on the goroutine that makes it.
 	Cause func() state.Cause
+	// Writer names who writes in the record, by the request; empty is what the
+	// record says otherwise: the <controller> of a user agent
+	// "kctl-ctrl/<controller>", or Cause's.
+	Writer func(*http.Request) string
 	// Recorder takes a WriteFinished for each write. OnWrite is called after
 	// it, on the writing goroutine, before the writer has its answer: it must
 	// not block.
@@ -63,6 +67,10 @@ type Options struct {
 	// is handed Secrets as they are, with the Ref that tells. Without it no
 	// object is decoded for the record.
 	Diff func(ref state.Ref, old, new map[string]any) []state.FieldChange
+
+	// Local answers some requests in the API server's place, in the dry-run modes
+	// only; see there.
+	Local Local
 
 	// TrustsDryRun reports whether the servers of an API group honour dryRun.
 	// Only groups served by kube-apiserver itself, its CRDs included, are
@@ -89,6 +97,18 @@ type Options struct {
 	Broken Broken
 }
 
+// Local stands in a dry run for the API server where an answer of the server, or
+// one made up for each request by itself, would not do: what is written has to be
+// read again. The requests that it takes are judged, held up by Before and
+// recorded as all others are, and never leave the process.
+type Local interface {
+	// Takes reports whether it answers a request, which is a read or a write.
+	Takes(Request) bool
+	// Answer answers one, which it does not change. read sends a GET to the API
+	// server; copied headers bring the credentials along.
+	Answer(req *http.Request, r Request, read func(*http.Request) (*http.Response, error)) (*http.Response, error)
+}
+
 // Broken switches parts of the guard off, so that a test which is to catch
 // their absence can be seen to fail. It has no place outside tests.
 type Broken struct {
@@ -104,6 +124,8 @@ type Guard struct {
 	grant        SandboxGrant
 	basePath     string
 	cause        func() state.Cause
+	writer       func(*http.Request) string
+	local        Local
 	recorder     state.Recorder
 	onWrite      func(state.WriteFinished)
 	before       func(context.Context, Pending) error
@@ -151,7 +173,7 @@ func New(o Options) (*Guard, error) {
 	}
 	g := &Guard{
 		mode: o.Mode, grant: o.Grant, basePath: base,
-		cause: o.Cause, recorder: o.Recorder, onWrite: o.OnWrite, before: o.Before, lookup: o.Lookup, diff: o.Diff,
+		cause: o.Cause, writer: o.Writer, local: o.Local, recorder: o.Recorder, onWrite: o.OnWrite, before: o.Before, lookup: o.Lookup, diff: o.Diff,
 		trustsDryRun: o.TrustsDryRun, readsAsUser: o.ReadsAsUser, now: o.Now, maxBody: o.MaxBody, broken: o.Broken,
 		kinds: kindsOf(scheme.Scheme), repeats: map[repeatKey]int{},
 	}

@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"net/http"
@@ -56,7 +57,11 @@ func (g *Guard) begin(req *http.Request, r Request) *write {
 		w.event.Cause = g.cause()
 	}
 	w.event.Controller = w.event.Cause.Controller
-	if name := controllerOf(req.UserAgent()); name != "" {
+	name := ""
+	if g.writer != nil {
+		name = g.writer(req)
+	}
+	if name = cmp.Or(name, controllerOf(req.UserAgent())); name != "" {
 		w.event.Controller = name
 	}
 	return w
@@ -104,7 +109,7 @@ func (w *write) lookBefore() {
 func (w *write) finish(code int, media string, body []byte) {
 	w.event.Status = code
 	w.event.Result = state.WriteDone
-	if w.guard.mode == state.ModeDryRunServer {
+	if w.guard.mode != state.ModeActive {
 		w.event.Result = state.WriteDry
 	}
 	if code >= http.StatusBadRequest {

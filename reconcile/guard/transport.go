@@ -26,8 +26,13 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if verdict.Action == ActionForward && !t.guard.opensForward(req, r) {
 		verdict = refuse("this is not how a port-forward is opened")
 	}
+	answer := t.leave
+	local := t.guard.answersLocally(r, verdict)
+	if local {
+		answer = func(out *http.Request) (*http.Response, error) { return t.guard.local.Answer(out, r, t.read) }
+	}
 	if verdict.Action == ActionPass || verdict.Action == ActionForward {
-		resp, err := t.leave(req)
+		resp, err := answer(req)
 		if refusal, refused := errors.AsType[*Refusal](err); refused {
 			return t.refuseRead(req, refusal)
 		}
@@ -41,6 +46,9 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		if err := w.wait(); err != nil {
 			return t.fail(w, req, err)
 		}
+	}
+	if local {
+		return t.deliver(w, req, req, answer)
 	}
 	switch verdict.Action {
 	case ActionSend:
@@ -122,6 +130,14 @@ func upgradesTo(header http.Header, protocols ...string) bool {
 		slices.ContainsFunc(protocols, func(p string) bool { return strings.EqualFold(upgrade[0], p) })
 }
 
+// read is leave for what only reads.
+func (t *transport) read(req *http.Request) (*http.Response, error) {
+	if r := t.guard.classify(req); r.Kind != KindRead || !isRead(req) {
+		return nil, t.guard.refusal(r, "what answers in the server's place may only read from it")
+	}
+	return t.leave(req)
+}
+
 func isRead(req *http.Request) bool {
 	return req.Method == "" || req.Method == http.MethodGet || req.Method == http.MethodHead
 }
@@ -151,8 +167,13 @@ func (g *Guard) cannotBeDry(r Request, err error) error {
 
 // send sends a write, as out, and records what came back.
 func (t *transport) send(w *write, req, out *http.Request) (*http.Response, error) {
+	return t.deliver(w, req, out, t.leave)
+}
+
+// deliver hands a write, as out, to what answers it, and records the answer.
+func (t *transport) deliver(w *write, req, out *http.Request, answer func(*http.Request) (*http.Response, error)) (*http.Response, error) {
 	w.lookBefore()
-	resp, err := t.leave(out)
+	resp, err := answer(out)
 	if _, refused := errors.AsType[*Refusal](err); refused {
 		return t.fail(w, req, err)
 	}

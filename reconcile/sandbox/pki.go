@@ -8,16 +8,12 @@ import (
 	"crypto/x509/pkix"
 	"encoding/pem"
 	"fmt"
-	"math/big"
 	"net"
 	"time"
 
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/internal/authority"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/sandbox/internal/wire"
 )
-
-// lifetime of the certificates of a run; the start is an hour back, for clients
-// whose clock differs (a virtual machine, a container).
-const lifetime = 10 * 365 * 24 * time.Hour
 
 // credentials are what a control plane and its clients need of keys. They are
 // new for each run.
@@ -32,15 +28,15 @@ type credentials struct {
 // needs. One authority for both would let everyone who may approve a
 // CertificateSigningRequest pose as the server.
 func newCredentials(now time.Time, serviceIP net.IP) (*credentials, error) {
-	serverCA, err := newAuthority("kctl-ctrl-sandbox-server-ca", now)
+	serverCA, err := authority.New("kctl-ctrl-sandbox-server-ca", now)
 	if err != nil {
 		return nil, err
 	}
-	clientCA, err := newAuthority("kctl-ctrl-sandbox-client-ca", now)
+	clientCA, err := authority.New("kctl-ctrl-sandbox-client-ca", now)
 	if err != nil {
 		return nil, err
 	}
-	servingCert, servingKey, err := serverCA.sign(&x509.Certificate{
+	servingCert, servingKey, err := serverCA.Sign(&x509.Certificate{
 		Subject:     pkix.Name{CommonName: "kube-apiserver"},
 		DNSNames:    []string{"localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local"},
 		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1), serviceIP},
@@ -50,7 +46,7 @@ func newCredentials(now time.Time, serviceIP net.IP) (*credentials, error) {
 	if err != nil {
 		return nil, err
 	}
-	clientCAKey, err := privatePEM(clientCA.key)
+	clientCAKey, err := clientCA.KeyPEM()
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +54,7 @@ func newCredentials(now time.Time, serviceIP net.IP) (*credentials, error) {
 	if err != nil {
 		return nil, fmt.Errorf("generate service account key: %w", err)
 	}
-	saPrivate, err := privatePEM(saKey)
+	saPrivate, err := authority.KeyPEM(saKey)
 	if err != nil {
 		return nil, err
 	}
@@ -68,86 +64,17 @@ func newCredentials(now time.Time, serviceIP net.IP) (*credentials, error) {
 	}
 	token := rand.Text()
 	return &credentials{
-		serverCA: serverCA.certPEM(),
+		serverCA: serverCA.CertPEM(),
 		token:    token,
 		files: map[string][]byte{
-			wire.ServerCAFile:    serverCA.certPEM(),
+			wire.ServerCAFile:    serverCA.CertPEM(),
 			wire.ServingCertFile: servingCert,
 			wire.ServingKeyFile:  servingKey,
-			wire.ClientCAFile:    clientCA.certPEM(),
+			wire.ClientCAFile:    clientCA.CertPEM(),
 			wire.ClientCAKeyFile: clientCAKey,
 			wire.SAPrivateFile:   saPrivate,
 			wire.SAPublicFile:    pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: saPublic}),
 			wire.TokensFile:      fmt.Appendf(nil, "%s,%s,%s,\"system:masters\"\n", token, adminUser, adminUser),
 		},
 	}, nil
-}
-
-type authority struct {
-	cert *x509.Certificate
-	key  *ecdsa.PrivateKey
-}
-
-func newAuthority(name string, now time.Time) (*authority, error) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return nil, fmt.Errorf("generate key of %s: %w", name, err)
-	}
-	template := &x509.Certificate{
-		Subject:               pkix.Name{CommonName: name},
-		IsCA:                  true,
-		BasicConstraintsValid: true,
-		KeyUsage:              x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
-	}
-	cert, err := issue(template, template, key.Public(), key, now)
-	if err != nil {
-		return nil, fmt.Errorf("create %s: %w", name, err)
-	}
-	return &authority{cert: cert, key: key}, nil
-}
-
-func (a *authority) certPEM() []byte { return certPEM(a.cert.Raw) }
-
-// sign makes a key and a certificate for it, both as PEM.
-func (a *authority) sign(template *x509.Certificate, now time.Time) (cert, key []byte, err error) {
-	name := template.Subject.CommonName
-	k, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return nil, nil, fmt.Errorf("generate key of %s: %w", name, err)
-	}
-	c, err := issue(template, a.cert, k.Public(), a.key, now)
-	if err != nil {
-		return nil, nil, fmt.Errorf("create certificate of %s: %w", name, err)
-	}
-	if key, err = privatePEM(k); err != nil {
-		return nil, nil, err
-	}
-	return certPEM(c.Raw), key, nil
-}
-
-func issue(template, parent *x509.Certificate, public any, signer *ecdsa.PrivateKey, now time.Time) (*x509.Certificate, error) {
-	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120))
-	if err != nil {
-		return nil, err
-	}
-	template.SerialNumber = serial
-	template.NotBefore = now.Add(-time.Hour)
-	template.NotAfter = now.Add(lifetime)
-	der, err := x509.CreateCertificate(rand.Reader, template, parent, public, signer)
-	if err != nil {
-		return nil, err
-	}
-	return x509.ParseCertificate(der)
-}
-
-func certPEM(der []byte) []byte {
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
-}
-
-func privatePEM(key *ecdsa.PrivateKey) ([]byte, error) {
-	der, err := x509.MarshalECPrivateKey(key)
-	if err != nil {
-		return nil, fmt.Errorf("encode private key: %w", err)
-	}
-	return pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der}), nil
 }

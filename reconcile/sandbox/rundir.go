@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/sandbox/internal/wire"
@@ -16,6 +17,8 @@ import (
 
 const (
 	runDirPrefix = "run-"
+	// privateDirPrefix is that of a PrivateDir.
+	privateDirPrefix = "private-"
 	// baseLockFile is locked while a run directory is made and while leftovers
 	// are swept, so that a sweep never sees a directory without its lock.
 	baseLockFile = ".lock"
@@ -30,6 +33,10 @@ type runDir struct {
 // newRunDir makes and locks a run directory below base and removes leftovers
 // there and below the other candidates.
 func newRunDir(base string, candidates []string) (*runDir, error) {
+	return newDir(base, candidates, runDirPrefix)
+}
+
+func newDir(base string, candidates []string, prefix string) (*runDir, error) {
 	unlock, err := lockBase(base)
 	if err != nil {
 		return nil, err
@@ -46,7 +53,7 @@ func newRunDir(base string, candidates []string) (*runDir, error) {
 		}
 	}
 
-	path := filepath.Join(base, runDirPrefix+strings.ToLower(rand.Text()[:8]))
+	path := filepath.Join(base, prefix+strings.ToLower(rand.Text()[:8]))
 	if err := os.Mkdir(path, 0o700); err != nil {
 		return nil, fmt.Errorf("make run directory: %w", err)
 	}
@@ -110,7 +117,7 @@ func lockBase(base string) (unlock func(), err error) {
 // remove it leaves: a sandbox can start beside it. The caller holds the lock of
 // base.
 func sweep(base string) {
-	for _, path := range runDirs(base) {
+	for _, path := range slices.Concat(runDirs(base), dirs(base, privateDirPrefix)) {
 		if !wire.IsRunDir(path) {
 			// Killed between making the directory and its lock, or just before
 			// removing it: empty then. One that is not empty is not ours.
@@ -130,14 +137,16 @@ func sweep(base string) {
 
 // runDirs lists the directories below base that look like run directories and
 // belong to this user; symbolic links are left out.
-func runDirs(base string) []string {
+func runDirs(base string) []string { return dirs(base, runDirPrefix) }
+
+func dirs(base, prefix string) []string {
 	entries, err := os.ReadDir(base)
 	if err != nil {
 		return nil
 	}
 	var paths []string
 	for _, e := range entries {
-		if !e.Type().IsDir() || !strings.HasPrefix(e.Name(), runDirPrefix) {
+		if !e.Type().IsDir() || !strings.HasPrefix(e.Name(), prefix) {
 			continue
 		}
 		info, err := e.Info()
@@ -150,6 +159,37 @@ func runDirs(base string) []string {
 	}
 	return paths
 }
+
+// PrivateDir is a directory, mode 0700, for the files of a run that is no
+// sandbox: it lies where run directories do, and what a killed process leaves of
+// it is swept as theirs is, when the next directory is made. Recognise and RunDirs
+// do not look at it.
+type PrivateDir struct{ dir *runDir }
+
+// NewPrivateDir makes one and removes leftovers.
+func NewPrivateDir() (*PrivateDir, error) {
+	candidates := bases(os.Getenv)
+	base, err := openBase(candidates)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := newDir(base, candidates, privateDirPrefix)
+	if err != nil {
+		return nil, err
+	}
+	return &PrivateDir{dir}, nil
+}
+
+// Write makes a file of mode 0600 and returns its path. It never overwrites one.
+func (d *PrivateDir) Write(name string, content []byte) (string, error) {
+	if err := d.dir.write(name, content); err != nil {
+		return "", fmt.Errorf("write %s: %w", d.dir.file(name), err)
+	}
+	return d.dir.file(name), nil
+}
+
+// Remove removes the directory with what is in it.
+func (d *PrivateDir) Remove() error { return d.dir.remove() }
 
 // Recognise reports whether caPEM is the certificate authority of a sandbox of
 // this user that is running now, in this process or another. A client that

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/internal/authority"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/sandbox/internal/wire"
 )
 
@@ -291,6 +292,55 @@ func shortDir(t *testing.T) string {
 	return dir
 }
 
+// What a killed process leaves of a private directory goes when the next
+// directory is made; one that is in use stays, and is no sandbox's.
+func TestPrivateDirIsSwept(t *testing.T) {
+	t.Setenv("XDG_RUNTIME_DIR", shortDir(t))
+	left, err := NewPrivateDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := left.Write("kubeconfig", []byte("secret"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%s: %v, %v; want mode 0600", file, info, err)
+	}
+	if _, err := left.Write("kubeconfig", nil); err == nil {
+		t.Error("a file was overwritten")
+	}
+	_, found := RunDirs()
+	for _, dir := range found {
+		if dir.Path == filepath.Dir(file) {
+			t.Errorf("%s counts as a sandbox", dir.Path)
+		}
+	}
+	used, err := NewPrivateDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(file); err != nil {
+		t.Errorf("a directory in use was swept: %v", err)
+	}
+	left.dir.lock.Close() // as the kernel does when its process is killed
+	next, err := NewPrivateDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Dir(file)); !os.IsNotExist(err) {
+		t.Errorf("the leftover was not swept: %v", err)
+	}
+	for _, d := range []*PrivateDir{used, next} {
+		if err := d.Remove(); err != nil {
+			t.Error(err)
+		}
+		if _, err := os.Stat(d.dir.path); !os.IsNotExist(err) {
+			t.Errorf("%s is still there: %v", d.dir.path, err)
+		}
+	}
+}
+
 func shortBase(t *testing.T) string {
 	t.Helper()
 	base := filepath.Join(shortDir(t), "base")
@@ -312,11 +362,11 @@ func makeRunDir(t *testing.T, base string) *runDir {
 
 func newCA(t *testing.T) []byte {
 	t.Helper()
-	ca, err := newAuthority("test", time.Now())
+	ca, err := authority.New("test", time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
-	return ca.certPEM()
+	return ca.CertPEM()
 }
 
 func parseCert(t *testing.T, text []byte) *x509.Certificate {
