@@ -22,7 +22,7 @@ type ClientRead struct {
 	// InitialEvents: a watch that begins with the objects there are, in place of a
 	// list.
 	InitialEvents bool `json:"initialEvents,omitempty"`
-	// Status is the answer to the latest of them; zero is none.
+	// Status is that of the answer; zero is none.
 	Status int `json:"status,omitempty"`
 	// Message says why there was none.
 	Message string `json:"message,omitempty"`

@@ -20,6 +20,10 @@ type door struct {
 var doors = map[string]door{
 	"watch/connect/connect.go": {reason: "the one door"},
 	"watch/connect/metrics.go": {reason: "the door to the metrics of other processes: it reads one URL, behind the same guard"},
+	"reconcile/proxy/proxy.go": {
+		only:   []string{"field Transport"},
+		reason: "its reverse proxy sends through the transport it is handed, which has the guard around it",
+	},
 	"cmd/kctl-ctrl/treetarget.go": {
 		only:   []string{"k8s.io/cli-runtime/pkg/resource.NewBuilder", "method ToRESTMapper"},
 		reason: "its RESTClientGetter is its own, made of the config of readOnlyConfig: cli-runtime gets no other",

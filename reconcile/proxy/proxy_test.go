@@ -1,0 +1,331 @@
+package proxy_test
+
+import (
+	"bufio"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard"
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/proxy"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+)
+
+// Without the token of the run nobody is let in, nothing is passed on, and the
+// token itself goes no further.
+func TestToken(t *testing.T) {
+	a := newAPI(t, func(w http.ResponseWriter, r *http.Request) {
+		writeJSON(w, http.StatusOK, `{"kind":"PodList","apiVersion":"v1","metadata":{},"items":[]}`)
+	})
+	p, j := start(t, a, state.ModeDryRunClient, nil)
+	right := p.Endpoint().Token
+	for name, header := range map[string]string{
+		"none": "", "wrong": "Bearer " + strings.Repeat("A", len(right)), "shorter": "Bearer " + right[:len(right)-1], "longer": "Bearer " + right + "A",
+		"another scheme": "Basic " + right, "empty": "Bearer ", "the server's": "Bearer " + serversToken,
+	} {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.Endpoint().URL+"/api/v1/pods", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if header != "" {
+			req.Header.Set("Authorization", header)
+		}
+		resp, err := httpClient(t, p).Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if resp.StatusCode != http.StatusUnauthorized || resp.Header.Get("WWW-Authenticate") == "" {
+			t.Errorf("%s: %d, want 401", name, resp.StatusCode)
+		}
+	}
+	if len(a.seen()) != 0 {
+		t.Errorf("the server was asked without the token: %v", a.seen())
+	}
+	if notes := of[state.Note](j); len(notes) != 1 || !notes[0].Warning {
+		t.Errorf("seven requests without a token are noted as %v", notes)
+	}
+	if _, err := clientOf(t, p).CoreV1().Pods("").List(t.Context(), metav1.ListOptions{}); err != nil {
+		t.Errorf("with the token: %v", err)
+	}
+	for _, r := range a.seen() {
+		if got := r.Header.Values("Authorization"); !slices.Equal(got, []string{"Bearer " + serversToken}) {
+			t.Errorf("the server saw the credentials %q", got)
+		}
+	}
+	if err := clientOf(t, p).CoreV1().RESTClient().Get().AbsPath("/api/v1/pods").Do(t.Context()).Error(); err != nil {
+		t.Error(err)
+	}
+}
+
+// A watch's first event is read while the server still holds the answer open, and
+// before it has sent another byte; its headers come before the first event.
+func TestWatchIsNotBuffered(t *testing.T) {
+	send := make(chan string)
+	a := newAPI(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_ = http.NewResponseController(w).Flush()
+		for {
+			select {
+			case line := <-send:
+				_, _ = io.WriteString(w, line)
+				_ = http.NewResponseController(w).Flush()
+			case <-r.Context().Done():
+				return
+			}
+		}
+	})
+	p, _ := start(t, a, state.ModeDryRunClient, nil)
+	for _, path := range []string{"watch through client-go", "HTTP/1.1"} {
+		t.Run(path, func(t *testing.T) {
+			event := func(n int) string {
+				return fmt.Sprintf(`{"type":"ADDED","object":{"kind":"Pod","apiVersion":"v1","metadata":{"name":"p%d"}}}`+"\n", n)
+			}
+			if path == "HTTP/1.1" {
+				req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.Endpoint().URL+"/api/v1/pods?watch=true", nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				req.Header.Set("Authorization", "Bearer "+p.Endpoint().Token)
+				resp, err := oldClient(t, p).Do(req)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer resp.Body.Close()
+				if resp.ProtoMajor != 1 {
+					t.Fatalf("it is HTTP/%d", resp.ProtoMajor)
+				}
+				lines := bufio.NewReader(resp.Body)
+				for n := range 3 {
+					send <- event(n)
+					if line, err := lines.ReadString('\n'); err != nil || line != event(n) {
+						t.Fatalf("event %d: %q, %v", n, line, err)
+					}
+				}
+				return
+			}
+			w, err := clientOf(t, p).CoreV1().Pods("").Watch(t.Context(), metav1.ListOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer w.Stop()
+			for n := range 3 {
+				send <- event(n)
+				if got := <-w.ResultChan(); got.Object.(*corev1.Pod).Name != fmt.Sprintf("p%d", n) {
+					t.Fatalf("event %d is %v", n, got)
+				}
+			}
+		})
+	}
+}
+
+func oldClient(t *testing.T, p *proxy.Proxy) *http.Client {
+	t.Helper()
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(p.Endpoint().CA)
+	return &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}, TLSNextProto: map[string]func(string, *tls.Conn) http.RoundTripper{}}}
+}
+
+// When the client goes, so does its watch on the server.
+func TestWatchEndsWithItsClient(t *testing.T) {
+	ended := make(chan struct{})
+	a := newAPI(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+		close(ended)
+	})
+	p, _ := start(t, a, state.ModeDryRunClient, nil)
+	w, err := clientOf(t, p).CoreV1().Pods("").Watch(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Stop()
+	<-ended
+}
+
+// Upgrades are refused in every mode, with the token too, whatever asks for them.
+func TestUpgradesAreRefused(t *testing.T) {
+	a := newAPI(t, func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(http.StatusTeapot) })
+	for _, mode := range []state.Mode{state.ModeReadOnly, state.ModeDryRunClient, state.ModeDryRunServer} {
+		p, j := start(t, a, mode, nil)
+		for _, test := range []struct{ method, path, upgrade string }{
+			{http.MethodGet, "/api/v1/namespaces/a/pods/p/exec?command=id", "websocket"},
+			{http.MethodPost, "/api/v1/namespaces/a/pods/p/exec?command=id", "SPDY/3.1"},
+			{http.MethodGet, "/api/v1/namespaces/a/pods/p/attach", "websocket"},
+			{http.MethodPost, "/api/v1/namespaces/a/pods/p/portforward", "SPDY/3.1"},
+			{http.MethodGet, "/api/v1/pods?watch=true", "websocket"},
+			{http.MethodGet, "/api/v1/namespaces/a/pods/p/exec?command=id", ""},
+		} {
+			req, err := http.NewRequestWithContext(t.Context(), test.method, p.Endpoint().URL+test.path, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			req.Header.Set("Authorization", "Bearer "+p.Endpoint().Token)
+			if test.upgrade != "" {
+				req.Header.Set("Connection", "Upgrade")
+				req.Header.Set("Upgrade", test.upgrade)
+			}
+			resp, err := oldClient(t, p).Do(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			resp.Body.Close()
+			if resp.StatusCode != http.StatusForbidden {
+				t.Errorf("%s %s to %q in %s: %d, want 403", test.method, test.path, test.upgrade, mode, resp.StatusCode)
+			}
+		}
+		if got := len(of[state.Note](j)) + len(of[state.WriteFinished](j)); got != 6 {
+			t.Errorf("%s: %d of 6 refusals are recorded", mode, got)
+		}
+	}
+	if len(a.seen()) != 0 {
+		t.Errorf("the server was asked: %v", a.seen())
+	}
+}
+
+// Even a transport that lets an upgrade through gets none carried.
+func TestNoProtocolIsSwitched(t *testing.T) {
+	a := newAPI(t, func(http.ResponseWriter, *http.Request) {})
+	p, _ := start(t, a, state.ModeDryRunClient, func(o *proxy.Options) {
+		o.Transport = roundTripper(func(r *http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: http.StatusSwitchingProtocols, Header: http.Header{"Connection": {"Upgrade"}, "Upgrade": {"websocket"}}, Body: http.NoBody, Request: r}, nil
+		})
+	})
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.Endpoint().URL+"/api/v1/namespaces/a/pods/p/exec", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header = http.Header{"Authorization": {"Bearer " + p.Endpoint().Token}, "Connection": {"Upgrade"}, "Upgrade": {"websocket"}}
+	resp, err := oldClient(t, p).Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	if resp.StatusCode != http.StatusServiceUnavailable {
+		t.Errorf("got %d", resp.StatusCode)
+	}
+}
+
+// A write is answered by the guard, recorded under the client's name, and its
+// body reaches the guard whole, also one without a length.
+func TestWritesPassTheGuard(t *testing.T) {
+	a := newAPI(t, func(w http.ResponseWriter, r *http.Request) { writeJSON(w, http.StatusNotFound, notFound) })
+	p, j := start(t, a, state.ModeDryRunClient, nil)
+	made, err := clientOf(t, p).CoreV1().ConfigMaps("a").Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "x-"}}, metav1.CreateOptions{})
+	if err != nil || !strings.HasPrefix(made.Name, "x-") || made.UID == "" {
+		t.Fatalf("%+v, %v", made, err)
+	}
+	chunked, err := http.NewRequestWithContext(t.Context(), http.MethodPost, p.Endpoint().URL+"/api/v1/namespaces/a/configmaps",
+		io.MultiReader(strings.NewReader(`{"kind":"ConfigMap","apiVersion":"v1",`), strings.NewReader(`"metadata":{"name":"y"}}`)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	chunked.Header.Set("Authorization", "Bearer "+p.Endpoint().Token)
+	resp, err := oldClient(t, p).Do(chunked)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	if resp.StatusCode != http.StatusCreated {
+		t.Errorf("a body without a length: %d", resp.StatusCode)
+	}
+	big := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "big"}, Data: map[string]string{"k": strings.Repeat("x", 4<<20)}}
+	if _, err := clientOf(t, p).CoreV1().ConfigMaps("a").Create(t.Context(), big, metav1.CreateOptions{}); !apierrors.IsRequestEntityTooLargeError(err) {
+		t.Errorf("a body of 4 MiB: %v", err)
+	}
+	if len(a.seen()) != 0 {
+		t.Errorf("a write left: %v", a.seen())
+	}
+	writes := of[state.WriteFinished](j)
+	if len(writes) != 2 || writes[0].Controller != "operator" || writes[1].Controller != "Go-http-client" || writes[0].Object.Name != made.Name || writes[1].Object.Name != "y" {
+		t.Errorf("the record is %+v", writes)
+	}
+}
+
+// What a client says of other users: front proxies' words go, impersonation
+// stays, unless the proxy's own user is acting as another one already.
+func TestHeadersOfUsers(t *testing.T) {
+	a := newAPI(t, func(w http.ResponseWriter, r *http.Request) { writeJSON(w, http.StatusOK, `{"gitVersion":"v1.37.1"}`) })
+	for _, impersonates := range []bool{false, true} {
+		p, _ := start(t, a, state.ModeReadOnly, func(o *proxy.Options) { o.Impersonates = impersonates })
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.Endpoint().URL+"/version", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header = http.Header{"Authorization": {"Bearer " + p.Endpoint().Token}, "X-Remote-User": {"admin"}, "X-Remote-Extra-A": {"b"}, "Impersonate-User": {"jane"}}
+		before := len(a.seen())
+		resp, err := httpClient(t, p).Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		arrived := a.seen()[before:]
+		if impersonates {
+			if resp.StatusCode != http.StatusForbidden || len(arrived) != 0 {
+				t.Errorf("a third user: %d, %d arrivals", resp.StatusCode, len(arrived))
+			}
+			continue
+		}
+		if len(arrived) != 1 || arrived[0].Header.Get("Impersonate-User") != "jane" || arrived[0].Header.Get("X-Remote-User")+arrived[0].Header.Get("X-Remote-Extra-A") != "" {
+			t.Errorf("the server saw %v", arrived)
+		}
+	}
+}
+
+// A server below a path stays there, and a server that is gone is a Status.
+func TestServerBelowAPathAndGone(t *testing.T) {
+	a := newAPI(t, func(w http.ResponseWriter, r *http.Request) { writeJSON(w, http.StatusOK, `{"gitVersion":"v1.37.1"}`) })
+	g, err := guard.New(guard.Options{Mode: state.ModeReadOnly, Server: a.URL, BasePath: "/k8s/c-1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, j := start(t, a, state.ModeReadOnly, func(o *proxy.Options) {
+		o.Server, o.Transport = a.URL+"/k8s/c-1", authorized(g.Wrap(a.Client().Transport))
+	})
+	if v, err := clientOf(t, p).Discovery().ServerVersion(); err != nil || v.GitVersion != "v1.37.1" {
+		t.Errorf("%v, %v", v, err)
+	}
+	if got := a.seen()[0].URL.Path; got != "/k8s/c-1/version" {
+		t.Errorf("the server was asked for %s", got)
+	}
+	a.Close()
+	_, err = clientOf(t, p).Discovery().ServerVersion()
+	if !apierrors.IsServiceUnavailable(err) {
+		t.Errorf("without a server: %v", err)
+	}
+	reads := of[state.ClientRead](j)
+	if len(reads) != 2 || reads[0].Status != 200 || reads[1].Status != 0 || reads[1].Message == "" {
+		t.Errorf("recorded %+v", reads)
+	}
+}
+
+// The kubeconfig is one that client-go reads, with any namespace.
+func TestKubeconfig(t *testing.T) {
+	a := newAPI(t, func(w http.ResponseWriter, r *http.Request) { writeJSON(w, http.StatusOK, `{"gitVersion":"v1.37.1"}`) })
+	p, _ := start(t, a, state.ModeReadOnly, nil)
+	for _, namespace := range []string{"", "shop", `odd"}: #`} {
+		loader, err := clientcmd.NewClientConfigFromBytes(p.Kubeconfig(namespace))
+		if err != nil {
+			t.Fatal(err)
+		}
+		config, err := loader.ClientConfig()
+		if err != nil || config.Host != p.Endpoint().URL || config.BearerToken != p.Endpoint().Token || string(config.CAData) != string(p.Endpoint().CA) {
+			t.Errorf("%q: %v, %v", namespace, config, err)
+		}
+		raw, err := loader.RawConfig()
+		if err != nil || raw.Contexts[proxy.ContextName].Namespace != namespace {
+			t.Errorf("%q: %v, %v", namespace, raw.Contexts, err)
+		}
+	}
+}

@@ -1,0 +1,122 @@
+package proxy
+
+import (
+	"net/url"
+	"strings"
+	"sync"
+
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+)
+
+const (
+	// maxReadKinds bounds the kinds of reads that are told apart. Beyond it, reads
+	// of further types and namespaces count as those of any type.
+	maxReadKinds = 1024
+	anyType      = "*"
+	// maxReadMessage bounds an error's text, in bytes.
+	maxReadMessage = 512
+)
+
+// readKind is what makes two reads alike.
+type readKind struct {
+	client, verb string
+	object       state.Ref
+	initial      bool
+	status       int
+}
+
+type readCount struct{ total, recorded uint64 }
+
+// reads turns requests into few state.ClientRead; see there for which.
+type reads struct {
+	recorder state.Recorder
+
+	mu    sync.Mutex
+	kinds map[readKind]*readCount
+}
+
+// kindOf is the kind of a request that is no write; ok is false for one that the
+// guard refuses and records itself.
+func kindOf(client string, r guard.Request, query url.Values) (kind readKind, ok bool) {
+	kind = readKind{client: client, verb: r.Verb, object: r.Object}
+	kind.object.Name = ""
+	switch {
+	case r.Kind == guard.KindReview:
+		kind.verb = "review"
+	case r.Kind != guard.KindRead:
+		return readKind{}, false
+	case r.Object.Resource == "":
+		kind.verb = "get"
+	case isSet(query, "watch"):
+		kind.verb = "watch"
+	}
+	kind.initial = kind.verb == "watch" && isSet(query, "sendInitialEvents")
+	return kind, true
+}
+
+// isSet reads a flag in a query as the API server does (k8s.io/apimachinery
+// v0.37.1 pkg/runtime/conversion.go).
+func isSet(query url.Values, name string) bool {
+	values, given := query[name]
+	return given && len(values) > 0 && values[0] != "0" && !strings.EqualFold(values[0], "false")
+}
+
+// count counts a request that was answered, or, with a status of zero, was not.
+func (r *reads) count(kind readKind, status int, message string) {
+	kind.status = status
+	r.mu.Lock()
+	count := r.kinds[kind]
+	if count == nil && len(r.kinds) >= maxReadKinds {
+		kind.object, kind.initial = state.Ref{Resource: anyType}, false
+		count = r.kinds[kind]
+	}
+	if count == nil {
+		count = &readCount{}
+		r.kinds[kind] = count
+	}
+	count.total++
+	var event state.Event
+	if isPowerOfTen(count.total) {
+		event = count.record(kind, message)
+	}
+	r.mu.Unlock()
+	if event != nil {
+		r.recorder.Record(event)
+	}
+}
+
+// record makes the record of what was not recorded yet.
+func (c *readCount) record(kind readKind, message string) state.ClientRead {
+	fresh := c.total - c.recorded
+	c.recorded = c.total
+	if len(message) > maxReadMessage {
+		message = strings.ToValidUTF8(message[:maxReadMessage], "") + "…"
+	}
+	return state.ClientRead{
+		Client: kind.client, Verb: kind.verb, Object: kind.object, InitialEvents: kind.initial,
+		Status: kind.status, Message: message, Count: fresh,
+	}
+}
+
+// rest records what was counted and not recorded.
+func (r *reads) rest() {
+	r.mu.Lock()
+	var events []state.Event
+	for kind, count := range r.kinds {
+		if count.total > count.recorded {
+			events = append(events, count.record(kind, ""))
+		}
+	}
+	r.mu.Unlock()
+	for _, e := range events {
+		r.recorder.Record(e)
+	}
+}
+
+func isPowerOfTen(n uint64) bool {
+	for n >= 10 && n%10 == 0 {
+		n /= 10
+	}
+	return n == 1
+}
