@@ -63,11 +63,11 @@ type Journal struct {
 	loops map[string]bool
 	// renewed has the leases that each writer has written, so that its next update
 	// is known for a renewal.
-	renewed map[renewal]bool
+	renewed map[leaseKept]bool
 }
 
-// renewal is a lease and who keeps it.
-type renewal struct{ controller, namespace, name string }
+// leaseKept is a lease and who keeps it.
+type leaseKept struct{ controller, namespace, name string }
 
 // NewJournal makes a Journal that has seen no entry.
 func NewJournal(opts JournalOptions) *Journal {
@@ -80,7 +80,7 @@ func NewJournal(opts JournalOptions) *Journal {
 	if opts.NameWidth <= 0 {
 		opts.NameWidth = 20
 	}
-	return &Journal{opts: opts, open: map[uint64]state.Cause{}, loops: map[string]bool{}, renewed: map[renewal]bool{}}
+	return &Journal{opts: opts, open: map[uint64]state.Cause{}, loops: map[string]bool{}, renewed: map[leaseKept]bool{}}
 }
 
 // Write prints an entry to w if it is to be printed, in one call of w.Write.
@@ -175,7 +175,7 @@ func (j *Journal) renews(e state.WriteFinished) bool {
 	if e.Object.Group != "coordination.k8s.io" || e.Object.Resource != "leases" || e.Result != state.WriteDone && e.Result != state.WriteDry {
 		return false
 	}
-	this := renewal{e.Controller, e.Object.Namespace, e.Object.Name}
+	this := leaseKept{e.Controller, e.Object.Namespace, e.Object.Name}
 	if e.Verb == "delete" {
 		delete(j.renewed, this)
 		return false

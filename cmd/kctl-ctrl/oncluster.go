@@ -10,6 +10,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
 
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard"
@@ -136,6 +137,10 @@ func localGroups(ctx context.Context, target connect.Target) (func(string) bool,
 	if err != nil {
 		return nil, err
 	}
+	return localGroupsOf(ctx, config)
+}
+
+func localGroupsOf(ctx context.Context, config *rest.Config) (func(string) bool, error) {
 	client, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("make a client for %s: %w", config.Host, err)

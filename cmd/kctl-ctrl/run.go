@@ -104,17 +104,19 @@ func (o *runOptions) addTo(cmd *cobra.Command) {
 }
 
 // mode is what the flags ask for. Contradictions are errors that name the flags.
-func (o *runOptions) mode() (state.Mode, error) {
+func (o *runOptions) mode() (state.Mode, error) { return modeOf(o.active, o.dryRun, o.sandboxed) }
+
+func modeOf(active bool, dryRun string, sandboxed bool) (state.Mode, error) {
 	switch {
-	case o.active && o.dryRun != "":
+	case active && dryRun != "":
 		return "", errors.New("--active and --dry-run exclude each other")
-	case o.dryRun == "client":
+	case dryRun == "client":
 		return state.ModeDryRunClient, nil
-	case o.dryRun == "server":
+	case dryRun == "server":
 		return state.ModeDryRunServer, nil
-	case o.dryRun != "":
-		return "", fmt.Errorf("unknown --dry-run %q: use client or server", o.dryRun)
-	case o.active || o.sandboxed:
+	case dryRun != "":
+		return "", fmt.Errorf("unknown --dry-run %q: use client or server", dryRun)
+	case active || sandboxed:
 		return state.ModeActive, nil
 	default:
 		return state.ModeDryRunClient, nil
@@ -148,9 +150,14 @@ func (o *runOptions) check() (state.Mode, error) {
 func (o *runOptions) sandboxFlag() string {
 	described := pflag.NewFlagSet("sandbox", pflag.ContinueOnError)
 	(&sandboxFlags{}).addTo(described)
+	return changedOf(o.flags, described, "kubernetes-version")
+}
+
+// changedOf names a flag of described that was set among flags, or none.
+func changedOf(flags, described *pflag.FlagSet, except ...string) string {
 	set := ""
 	described.VisitAll(func(f *pflag.Flag) {
-		if f.Name != "kubernetes-version" && o.flags.Changed(f.Name) {
+		if !slices.Contains(except, f.Name) && flags.Changed(f.Name) {
 			set = f.Name
 		}
 	})

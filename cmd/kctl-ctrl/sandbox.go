@@ -152,17 +152,5 @@ func runWith(ctx context.Context, streams genericiooptions.IOStreams, kubeconfig
 	command.Stdin, command.Stdout, command.Stderr = streams.In, streams.Out, streams.ErrOut
 	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
 	command.WaitDelay = 2 * time.Second
-	err := command.Run()
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
-		code := exit.ExitCode()
-		if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() {
-			code = 128 + int(status.Signal())
-		}
-		return &commandExit{code: code}
-	}
-	if err != nil {
-		return fmt.Errorf("run %s: %w", args[0], err)
-	}
-	return nil
+	return exitOf(args[0], command.Run())
 }

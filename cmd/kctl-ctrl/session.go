@@ -152,9 +152,12 @@ func (s *session) guarded(o guard.Options) (connect.Wrap, error) {
 			s.writes.Finished(w)
 		},
 		Before: s.beforeWrite,
+		Writer: o.Writer, Local: o.Local,
 		Lookup: func(ref state.Ref) (map[string]any, bool) {
 			manager := s.manager.Load()
-			if manager == nil {
+			// A client of its own has seen another version of an object than our
+			// loops: its dry runs start from the server's.
+			if manager == nil || o.Writer != nil && o.Mode == state.ModeDryRunClient {
 				return nil, false
 			}
 			object := manager.Lookup(ref)

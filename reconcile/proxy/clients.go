@@ -12,7 +12,7 @@ const (
 	// maxClientName is the longest of them, in bytes.
 	maxClientName = 63
 
-	unnamedClient = "unnamed client"
+	unnamedClient = "unnamed-client"
 	otherClients  = "other clients"
 )
 

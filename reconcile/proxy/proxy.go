@@ -222,6 +222,9 @@ func (p *Proxy) prepare(w http.ResponseWriter, req *http.Request) *apierrors.Sta
 			delete(req.Header, name)
 		}
 	}
+	if req.UserAgent() == "" {
+		req.Header.Set("User-Agent", unnamedClient) // or the transport would put its own in
+	}
 	reads := req.Method == http.MethodGet || req.Method == http.MethodHead
 	if !reads || req.Header.Get("Accept-Encoding") == "" {
 		// Otherwise the transport would ask for gzip by itself, and unpack in

@@ -1,0 +1,170 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"runtime"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+)
+
+// passedSignals go to the command of exec.
+var passedSignals = []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2}
+
+// signalPasser hands this process's signals to the command while it runs. Before,
+// the first one ends the context.
+type signalPasser struct {
+	signals chan os.Signal
+	done    chan struct{}
+	cancel  context.CancelCauseFunc
+
+	mu      sync.Mutex
+	process *os.Process
+}
+
+// passSignals begins to catch signals; stop ends that, and the context.
+func passSignals(parent context.Context, stderr io.Writer) (context.Context, *signalPasser) {
+	ctx, cancel := context.WithCancelCause(parent)
+	p := &signalPasser{signals: make(chan os.Signal, 8), done: make(chan struct{}), cancel: cancel}
+	signal.Notify(p.signals, passedSignals...)
+	go func() {
+		for {
+			select {
+			case s := <-p.signals:
+				if !p.pass(s) {
+					if ctx.Err() != nil {
+						os.Exit(exitInterrupted)
+					}
+					fmt.Fprintln(stderr, "stopping; once more to leave at once")
+					cancel(errInterrupted)
+				}
+			case <-p.done:
+				return
+			}
+		}
+	}()
+	return ctx, p
+}
+
+// pass reports whether there is a command to have the signal. What the terminal
+// sends to its foreground, the command has already got.
+func (p *signalPasser) pass(s os.Signal) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.process == nil {
+		return false
+	}
+	if (s != os.Interrupt && s != syscall.SIGQUIT) || !inForeground() {
+		_ = p.process.Signal(s) // it may have ended
+	}
+	return true
+}
+
+// to names the process that gets the signals from now on; nil is none.
+func (p *signalPasser) to(process *os.Process) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.process = process
+}
+
+func (p *signalPasser) stop() {
+	signal.Stop(p.signals)
+	close(p.done)
+	p.cancel(context.Canceled)
+}
+
+// inForeground reports whether the terminal's Ctrl-C reaches this process group.
+func inForeground() bool {
+	tty, err := os.Open("/dev/tty")
+	if err != nil {
+		return false
+	}
+	defer tty.Close()
+	group, err := unix.IoctlGetInt(int(tty.Fd()), unix.TIOCGPGRP)
+	return err == nil && group == unix.Getpgrp()
+}
+
+// userCommand is a program that is run for the user.
+type userCommand struct {
+	args    []string
+	env     []string
+	streams genericiooptions.IOStreams
+}
+
+// outputWithin is how long what a command has started may hold its output open
+// after it has ended.
+const outputWithin = 2 * time.Second
+
+// run runs the command and returns its exit code as a commandExit: 128 and the
+// signal's number where a signal ended it. When ctx ends, or what it works on has
+// crashed, it is asked to end, and waited for.
+//
+// Where the system can do that (Linux), the command is killed if this process is.
+func (c *userCommand) run(ctx context.Context, signals *signalPasser, crashed <-chan struct{}, crash func() error) error {
+	command := exec.Command(c.args[0], c.args[1:]...)
+	command.Env = c.env
+	command.Stdin, command.Stdout, command.Stderr = c.streams.In, c.streams.Out, c.streams.ErrOut
+	command.WaitDelay = outputWithin
+	command.SysProcAttr = dieWithParent()
+	started, ended := make(chan error, 1), make(chan error, 1)
+	go func() {
+		// The kernel goes by the thread that made the process: it has to last.
+		runtime.LockOSThread()
+		err := command.Start()
+		if err == nil {
+			signals.to(command.Process)
+		}
+		started <- err
+		if err == nil {
+			err = command.Wait()
+			signals.to(nil)
+			ended <- err
+		}
+	}()
+	if err := <-started; err != nil {
+		return fmt.Errorf("run %s: %w", c.args[0], err)
+	}
+	var gone error
+	for {
+		select {
+		case err := <-ended:
+			if gone != nil {
+				return gone
+			}
+			return exitOf(c.args[0], err)
+		case <-crashed:
+			gone, crashed = crash(), nil
+			_ = command.Process.Signal(syscall.SIGTERM)
+		case <-ctx.Done():
+			gone, ctx = context.Cause(ctx), context.WithoutCancel(ctx)
+			_ = command.Process.Signal(syscall.SIGTERM)
+		}
+	}
+}
+
+// exitOf turns what Wait returned into a commandExit.
+func exitOf(name string, err error) error {
+	var exit *exec.ExitError
+	switch {
+	case errors.As(err, &exit):
+		code := exit.ExitCode()
+		if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+			code = 128 + int(status.Signal())
+		}
+		return &commandExit{code: code}
+	case errors.Is(err, exec.ErrWaitDelay): // it has ended with 0
+		return nil
+	case err != nil:
+		return fmt.Errorf("run %s: %w", name, err)
+	}
+	return nil
+}

@@ -1,0 +1,9 @@
+//go:build !linux
+
+package main
+
+import "syscall"
+
+// dieWithParent does nothing: a command that outlives this process finds its
+// proxy gone.
+func dieWithParent() *syscall.SysProcAttr { return nil }
