@@ -206,7 +206,9 @@ func (o *execOptions) work(ctx context.Context, s *session, signals *signalPasse
 		return causeOf(ctx, err)
 	}
 	progress.done()
-	s.attachable("exec")
+	if s.manager.Load() != nil { // there is something to look into
+		s.attachable("exec")
+	}
 	s.note("exec", "starts %s", strings.Join(args, " "))
 	command := userCommand{args: args, streams: o.IOStreams, env: clientEnvironment(os.Environ(), kubeconfig)}
 	return command.run(ctx, signals, s.crashed(), s.crash)

@@ -69,11 +69,23 @@ func (p *signalPasser) pass(s os.Signal) bool {
 	return true
 }
 
-// to names the process that gets the signals from now on; nil is none.
-func (p *signalPasser) to(process *os.Process) {
+// start starts the command, to which the signals go from now on. One that comes
+// meanwhile waits: it is for the command already.
+func (p *signalPasser) start(command *exec.Cmd) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.process = process
+	err := command.Start()
+	if err == nil {
+		p.process = command.Process
+	}
+	return err
+}
+
+// ended says that there is no command any more.
+func (p *signalPasser) ended() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.process = nil
 }
 
 func (p *signalPasser) stop() {
@@ -119,14 +131,11 @@ func (c *userCommand) run(ctx context.Context, signals *signalPasser, crashed <-
 	go func() {
 		// The kernel goes by the thread that made the process: it has to last.
 		runtime.LockOSThread()
-		err := command.Start()
-		if err == nil {
-			signals.to(command.Process)
-		}
+		err := signals.start(command)
 		started <- err
 		if err == nil {
 			err = command.Wait()
-			signals.to(nil)
+			signals.ended()
 			ended <- err
 		}
 	}()

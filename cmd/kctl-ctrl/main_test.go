@@ -21,6 +21,9 @@ func TestMain(m *testing.M) {
 	program := func() {
 		os.Exit(execute(context.Background(), os.Args, genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}))
 	}
+	if os.Getenv(asOperator) != "" {
+		os.Exit(operator(context.Background()))
+	}
 	if os.Getenv(asProgram) != "" {
 		program()
 	}

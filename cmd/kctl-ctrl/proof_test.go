@@ -78,11 +78,9 @@ func (p *proof) awaitOwnWrites(t *testing.T) {
 	}
 }
 
-// seed creates, for real and with no loop running, what the loops will want to
-// act on. Each line says which loop it is for and what that will try.
-func (p *proof) seed(t *testing.T) {
+// client writes for real, as the user agent that mutations leaves out.
+func (p *proof) client(t *testing.T) kubernetes.Interface {
 	t.Helper()
-	ctx := t.Context()
 	endpoint := p.Endpoint()
 	grant, err := guard.GrantSandbox(endpoint.URL, endpoint.CA, sandbox.Recognise)
 	if err != nil {
@@ -101,6 +99,15 @@ func (p *proof) seed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return client
+}
+
+// seed creates, for real and with no loop running, what the loops will want to
+// act on. Each line says which loop it is for and what that will try.
+func (p *proof) seed(t *testing.T) {
+	t.Helper()
+	ctx := t.Context()
+	client := p.client(t)
 	must := func(err error) {
 		t.Helper()
 		if err != nil {
@@ -116,7 +123,7 @@ func (p *proof) seed(t *testing.T) {
 	const ns = "default"
 
 	// Deployment: a ReplicaSet is missing (create), its status (update).
-	_, err = client.AppsV1().Deployments(ns).Create(ctx, &appsv1.Deployment{
+	_, err := client.AppsV1().Deployments(ns).Create(ctx, &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Name: "web"},
 		Spec:       appsv1.DeploymentSpec{Replicas: ptr.To[int32](2), Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "deployed"}}, Template: withLabel(template, "deployed")},
 	}, create)

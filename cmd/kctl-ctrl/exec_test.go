@@ -1,0 +1,325 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/utils/ptr"
+
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+)
+
+// operatorWrites are the writes of the test operators, as "verb resource name",
+// the lease's renewals left out.
+var operatorWrites = []string{
+	"apply configmaps parent-applied", "create configmaps parent-child", "delete configmaps doomed", "patch configmaps parent",
+	"update configmaps updated", "update leases operator",
+}
+
+// seedForOperator creates what the operators act on, and the lease of somebody
+// who leads for an hour.
+func (p *proof) seedForOperator(t *testing.T) {
+	t.Helper()
+	client := p.client(t)
+	for name, labels := range map[string]map[string]string{"parent": {"operator": "parent"}, "updated": nil, "doomed": nil} {
+		_, err := client.CoreV1().ConfigMaps("default").Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}, metav1.CreateOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	now := metav1.NowMicro()
+	_, err := client.CoordinationV1().Leases("default").Create(t.Context(), &coordinationv1.Lease{
+		ObjectMeta: metav1.ObjectMeta{Name: "operator"},
+		Spec: coordinationv1.LeaseSpec{
+			HolderIdentity: ptr.To("pod-in-the-cluster"), LeaseDurationSeconds: ptr.To[int32](3600), AcquireTime: &now, RenewTime: &now, LeaseTransitions: ptr.To[int32](1),
+		},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// builtOperator builds testdata/operator, a module of its own. The name of the
+// binary is its user agent: controller-runtime's election has a client of its own.
+func builtOperator(t *testing.T) string {
+	t.Helper()
+	binary := filepath.Join(t.TempDir(), "runtime-operator")
+	build := exec.Command("go", "build", "-o", binary, ".")
+	build.Dir = filepath.Join("testdata", "operator")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")
+	out, err := build.CombinedOutput()
+	if err == nil {
+		return binary
+	}
+	// What go says where modules cannot be had; an error in our code is one.
+	if regexp.MustCompile(`dial tcp|lookup .*(no such host|server misbehaving)|module lookup disabled|i/o timeout|connection refused|TLS handshake`).Match(out) {
+		t.Skipf("SKIPPED: the modules of testdata/operator cannot be had here, so controller-runtime is not tested: %s", out)
+	}
+	t.Fatalf("build testdata/operator: %v\n%s", err, out)
+	return ""
+}
+
+// journalOf reads what exec printed with -o json.
+func journalOf(t *testing.T, path string) []state.Event {
+	t.Helper()
+	file, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	decoder, err := state.NewDecoder(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var events []state.Event
+	for {
+		entry, err := decoder.Next()
+		if errors.Is(err, io.EOF) {
+			return events
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		events = append(events, entry.Event)
+	}
+}
+
+// TestExecDryRunPersistsNothing runs two operators that know nothing of us, one
+// of controller-runtime and one of plain client-go, behind exec. They lead beside
+// the holder of their lease, every verb they try is answered, and the server's
+// own records say that nothing was changed.
+func TestExecDryRunPersistsNothing(t *testing.T) {
+	p := newProof(t)
+	p.seedForOperator(t)
+	kubeconfig, err := p.WriteKubeconfig("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, operator := range []string{"plain-operator", "runtime-operator"} {
+		t.Run(operator, func(t *testing.T) {
+			command := []string{"env", asOperator + "=1", self}
+			if operator == "runtime-operator" {
+				command = []string{builtOperator(t)}
+			}
+			for _, mode := range []state.Mode{state.ModeDryRunClient, state.ModeDryRunServer} {
+				t.Run(string(mode), func(t *testing.T) {
+					before := p.revisions(t)
+					earlier, _ := p.mutations(t)
+					journal := filepath.Join(t.TempDir(), "journal")
+					args := append([]string{"exec", "--" + string(mode), "--kubeconfig", kubeconfig, "--journal-file", journal, "-o", "json", "--"}, command...)
+					if out, err := program(t, args...).CombinedOutput(); err != nil {
+						t.Fatalf("the operator: %v\n%s", err, out)
+					}
+					for _, change := range changes(before, p.revisions(t)) {
+						t.Errorf("etcd: %s", change)
+					}
+					all, real := p.mutations(t)
+					for _, r := range real {
+						t.Errorf("audit log: not a dry run: %s", r)
+					}
+					sent := all[len(earlier):]
+					if mode == state.ModeDryRunClient && len(sent) > 0 {
+						t.Errorf("audit log: writes left the process: %q", sent)
+					}
+					if mode == state.ModeDryRunServer && len(sent) < len(operatorWrites)-1 { // the lease stays here
+						t.Errorf("audit log: only %q was sent: the server has not seen what it is to bear witness of", sent)
+					}
+					checkOperatorJournal(t, journalOf(t, journal), operator, mode)
+				})
+			}
+		})
+	}
+}
+
+func checkOperatorJournal(t *testing.T, events []state.Event, operator string, mode state.Mode) {
+	t.Helper()
+	var writes, reads []string
+	told := false
+	for _, e := range events {
+		switch e := e.(type) {
+		case state.WriteFinished:
+			if e.Object.Resource == "events" {
+				continue
+			}
+			if e.Controller != operator || e.Mode != mode || e.Result != state.WriteDry {
+				t.Errorf("a write of %s in %s is recorded as %s: %s", operator, mode, e.Mode, state.Describe(e))
+			}
+			writes = append(writes, e.Verb+" "+e.Object.Resource+" "+e.Object.Name)
+		case state.ClientRead:
+			reads = append(reads, e.Client+" "+e.Verb+" "+e.Object.Resource)
+		case state.Note:
+			told = told || strings.Contains(e.Text, "lease default/operator is held by pod-in-the-cluster")
+		}
+	}
+	slices.Sort(writes)
+	if got := slices.Compact(writes); !slices.Equal(got, operatorWrites) {
+		t.Errorf("the journal has the writes %q, want %q", got, operatorWrites)
+	}
+	for _, want := range []string{operator + " watch configmaps", operator + " get leases"} {
+		if !slices.Contains(reads, want) {
+			t.Errorf("the journal lacks %q: %q", want, reads)
+		}
+	}
+	if !told {
+		t.Error("nobody was told that somebody else leads")
+	}
+}
+
+// TestProofSeesExecWithABrokenGuard switches the rewriting of DELETE bodies off:
+// the operator's delete is carried out, and both records of the server show it.
+func TestProofSeesExecWithABrokenGuard(t *testing.T) {
+	p := newProof(t)
+	p.seedForOperator(t)
+	kubeconfig, err := p.WriteKubeconfig("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := p.revisions(t)
+	s, err := newSession(sessionOptions{logFile: filepath.Join(t.TempDir(), "log")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.shutDown(os.Stderr)
+	s.broken = guard.Broken{SkipDeleteRewrite: true}
+	o := execOptions{IOStreams: genericiooptions.IOStreams{Out: os.Stdout, ErrOut: os.Stderr}, kubeconfig: genericclioptions.NewConfigFlags(true)}
+	o.kubeconfig.KubeConfig = &kubeconfig
+	ctx, signals := passSignals(t.Context(), os.Stderr)
+	defer signals.stop()
+	if err := o.work(ctx, s, signals, state.ModeDryRunServer, nil, []string{"env", asOperator + "=1", self}); err != nil {
+		t.Fatal(err)
+	}
+	gone := changes(before, p.revisions(t))
+	if !slices.Equal(gone, []string{"deleted /registry/configmaps/default/doomed"}) {
+		t.Errorf("etcd: %q, want the deleted ConfigMap", gone)
+	}
+	if _, real := p.mutations(t); len(real) != 1 {
+		t.Errorf("audit log: %q, want the one real delete", real)
+	}
+}
+
+// TestExecStreams: an event reaches the operator's informer while its watch goes
+// on, through our process and a real API server.
+func TestExecStreams(t *testing.T) {
+	p := newProof(t)
+	p.seedForOperator(t)
+	kubeconfig, err := p.WriteKubeconfig("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	command := program(t, "exec", "--kubeconfig", kubeconfig, "--", "env", asOperator+"=watch", self)
+	var stderr bytes.Buffer
+	command.Stderr = &stderr
+	stdout, err := command.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(stdout)
+	until(t, lines, "waiting for late")
+	if _, err := p.client(t).CoreV1().ConfigMaps("default").Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "late"}}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	until(t, lines, "late is here")
+	if err := command.Wait(); err != nil {
+		t.Errorf("%v\n%s", err, stderr.String())
+	}
+}
+
+// inSandbox starts exec with a shell script as its command, on an empty sandbox,
+// and returns when the script has said "ready".
+func inSandbox(t *testing.T, script string) (command *exec.Cmd, stdout io.Reader) {
+	t.Helper()
+	command = program(t, "exec", "--sandbox", "--nodes=0", "--controllers=", "--journal-file", filepath.Join(t.TempDir(), "journal"), "--", "sh", "-c", script)
+	stdout, err := command.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = command.Process.Kill()
+		_ = command.Wait()
+	})
+	until(t, bufio.NewScanner(stdout), "ready")
+	return command, stdout
+}
+
+// Signals are the command's, and so is the exit code.
+func TestExecPassesSignals(t *testing.T) {
+	for signal, code := range map[syscall.Signal]int{syscall.SIGTERM: 15, syscall.SIGINT: 2, syscall.SIGUSR1: 10} {
+		t.Run(signal.String(), func(t *testing.T) {
+			command, _ := inSandbox(t, `trap "exit 15" TERM; trap "exit 2" INT; trap "exit 10" USR1; echo ready; while :; do sleep 0.05; done`)
+			if err := command.Process.Signal(signal); err != nil {
+				t.Fatal(err)
+			}
+			_ = command.Wait()
+			if got := command.ProcessState.ExitCode(); got != code {
+				t.Errorf("exit code %d, want the script's %d", got, code)
+			}
+		})
+	}
+}
+
+// When this program is killed, its command goes too: nothing goes on without its
+// guard, and its standard output is closed by the last who holds it.
+func TestExecKilled(t *testing.T) {
+	if dieWithParent() == nil {
+		t.Skip("this system does not end a process with its parent; its proxy is gone all the same")
+	}
+	command, stdout := inSandbox(t, "echo ready; exec sleep 1000")
+	if err := command.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
+		_, _ = io.Copy(io.Discard, stdout)
+	}()
+	select {
+	case <-closed:
+	case <-time.After(30 * time.Second):
+		t.Error("the command outlives this program")
+	}
+}
+
+func TestClientEnvironment(t *testing.T) {
+	got := clientEnvironment([]string{
+		"HOME=/h", "KUBECONFIG=/theirs", "KUBERNETES_SERVICE_HOST=10.0.0.1", "KUBERNETES_SERVICE_PORT=443", "NO_PROXY=example.com", "no_proxy=*", "odd",
+	}, "/ours")
+	want := []string{"HOME=/h", "odd", "KUBECONFIG=/ours", "NO_PROXY=example.com,127.0.0.1", "no_proxy=*"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
