@@ -209,3 +209,36 @@ func ExampleJournal() {
 	// 12:00:00.567 deployment   shop/web  update deployments.apps/status shop/web 200 in 3ms
 	// 12:00:00.700 deployment   shop/web  sync took 13ms, 2 writes ← deployments.apps shop/web updated (rv 412→418)
 }
+
+// A leader that stays one is not news; what a client behind the proxy reads is,
+// and what it did not get stands out.
+func TestJournalOfClients(t *testing.T) {
+	lease := state.Ref{Group: "coordination.k8s.io", Version: "v1", Resource: "leases", Namespace: "ops", Name: "operator"}
+	write := func(controller, verb string, result state.WriteResult) state.Event {
+		return state.WriteFinished{Controller: controller, Verb: verb, Object: lease, Mode: state.ModeActive, Result: result, Status: 200}
+	}
+	pods := state.Ref{Version: "v1", Resource: "pods"}
+	j := NewJournal(JournalOptions{Color: true})
+	for i, step := range []struct {
+		event state.Event
+		shown bool
+	}{
+		{write("one", "update", state.WriteDone), true},
+		{write("one", "update", state.WriteDone), false},
+		{write("one", "update", state.WriteFailed), true},
+		{write("two", "update", state.WriteDone), true},
+		{write("one", "patch", state.WriteDry), false},
+		{write("one", "delete", state.WriteDone), true},
+		{write("one", "create", state.WriteDone), true},
+		{write("one", "update", state.WriteDone), false},
+		{state.ClientRead{Client: "one", Verb: "watch", Object: pods, Status: 200, Count: 1}, true},
+	} {
+		if lines := j.Lines(state.Entry{Seq: uint64(i + 1), At: noon, Event: step.event}); (len(lines) > 0) != step.shown {
+			t.Errorf("step %d: printed %q", i, lines)
+		}
+	}
+	failed := j.Lines(state.Entry{At: noon, Event: state.ClientRead{Client: "one", Verb: "watch", Object: pods, Status: 403, Count: 1}})
+	if len(failed) != 1 || !strings.Contains(failed[0], "\x1b[33mwatch pods 403") {
+		t.Errorf("a read that failed is %q", failed)
+	}
+}

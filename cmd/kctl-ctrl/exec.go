@@ -227,7 +227,7 @@ func (o *execOptions) startProxy(ctx context.Context, s *session, mode state.Mod
 		return "", err
 	}
 	p, err := proxy.Start(proxy.Options{
-		Transport: way.transport, Server: way.config.Host, Clients: way.clients, Recorder: s.hub,
+		Upstream: way.transport, Server: way.config.Host, Clients: way.clients, Recorder: s.hub,
 		Impersonates: way.config.Impersonate.UserName != "" || way.config.Impersonate.UID != "" || len(way.config.Impersonate.Groups) > 0,
 	})
 	if err != nil {

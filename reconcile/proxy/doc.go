@@ -5,7 +5,7 @@
 //	clients := proxy.NewClients(taken)
 //	leases := proxy.NewLeases(hub)
 //	g, err := guard.New(guard.Options{Mode: mode, Writer: clients.Of, Local: leases, …})
-//	p, err := proxy.Start(proxy.Options{Transport: rt, Server: url, Clients: clients, Recorder: hub})
+//	p, err := proxy.Start(proxy.Options{Upstream: rt, Server: url, Clients: clients, Recorder: hub})
 //	// p.Kubeconfig(namespace) is for the controller
 //
 // # Who is let in

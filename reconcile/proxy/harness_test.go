@@ -97,7 +97,7 @@ func start(t *testing.T, a *api, mode state.Mode, change func(*proxy.Options)) (
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := proxy.Options{Transport: authorized(g.Wrap(a.Client().Transport)), Server: a.URL, Clients: clients, Recorder: j}
+	o := proxy.Options{Upstream: authorized(g.Wrap(a.Client().Transport)), Server: a.URL, Clients: clients, Recorder: j}
 	if change != nil {
 		change(&o)
 	}

@@ -40,16 +40,16 @@ const (
 
 // Options say what a Proxy is made of. All but Impersonates and Now are required.
 type Options struct {
-	// Transport carries requests to the API server, with the user's credentials
+	// Upstream carries requests to the API server, with the user's credentials
 	// and the guard around it.
-	Transport http.RoundTripper
+	Upstream http.RoundTripper
 	// Server is the API server's address, with the path below which it is served.
 	Server string
 	// Clients names who makes a request; the guard has to be given the same.
 	Clients *Clients
 	// Recorder takes the reads.
 	Recorder state.Recorder
-	// Impersonates: Transport acts as another user. Clients may not choose one
+	// Impersonates: Upstream acts as another user. Clients may not choose one
 	// themselves then: their choice would replace it.
 	Impersonates bool
 	// Now is the clock of certificates; time.Now by default.
@@ -80,7 +80,7 @@ type Proxy struct {
 
 // Start listens until Close.
 func Start(o Options) (*Proxy, error) {
-	if o.Transport == nil || o.Clients == nil || o.Recorder == nil {
+	if o.Upstream == nil || o.Clients == nil || o.Recorder == nil {
 		return nil, errors.New("start the proxy: it needs a transport, a recorder and names for its clients")
 	}
 	if o.Now == nil {
@@ -259,7 +259,7 @@ func (p *Proxy) rewrite(r *httputil.ProxyRequest) {
 
 // roundTrip carries a request and counts it if it is a read.
 func (p *Proxy) roundTrip(req *http.Request) (*http.Response, error) {
-	resp, err := p.options.Transport.RoundTrip(req)
+	resp, err := p.options.Upstream.RoundTrip(req)
 	kind, isRead := req.Context().Value(kindKey{}).(readKind)
 	switch {
 	case err != nil:

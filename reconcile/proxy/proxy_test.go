@@ -198,7 +198,7 @@ func TestUpgradesAreRefused(t *testing.T) {
 func TestNoProtocolIsSwitched(t *testing.T) {
 	a := newAPI(t, func(http.ResponseWriter, *http.Request) {})
 	p, _ := start(t, a, state.ModeDryRunClient, func(o *proxy.Options) {
-		o.Transport = roundTripper(func(r *http.Request) (*http.Response, error) {
+		o.Upstream = roundTripper(func(r *http.Request) (*http.Response, error) {
 			return &http.Response{StatusCode: http.StatusSwitchingProtocols, Header: http.Header{"Connection": {"Upgrade"}, "Upgrade": {"websocket"}}, Body: http.NoBody, Request: r}, nil
 		})
 	})
@@ -291,7 +291,7 @@ func TestServerBelowAPathAndGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	p, j := start(t, a, state.ModeReadOnly, func(o *proxy.Options) {
-		o.Server, o.Transport = a.URL+"/k8s/c-1", authorized(g.Wrap(a.Client().Transport))
+		o.Server, o.Upstream = a.URL+"/k8s/c-1", authorized(g.Wrap(a.Client().Transport))
 	})
 	if v, err := clientOf(t, p).Discovery().ServerVersion(); err != nil || v.GitVersion != "v1.37.1" {
 		t.Errorf("%v, %v", v, err)
