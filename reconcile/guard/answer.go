@@ -127,7 +127,7 @@ func (t *transport) invent(req *http.Request, r Request, body []byte) (answer, e
 // base is the object a write starts from. live says that it was read from the
 // server just now.
 func (t *transport) base(req *http.Request, r Request) (o object, live bool, err error) {
-	if r.Subresource != "scale" {
+	if r.Subresource != "scale" && !t.fresh {
 		if o, found := t.guard.lookUp(r.Object); found {
 			return o, false, nil
 		}

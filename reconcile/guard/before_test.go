@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard"
@@ -109,7 +110,7 @@ func TestBeforeRefuses(t *testing.T) {
 	if n := len(w.server.writes()); n != 0 {
 		t.Errorf("%d writes arrived", n)
 	}
-	if got := w.journal.last(t); got.Result != state.WriteFailed || got.Status != http.StatusInternalServerError {
+	if got := w.journal.last(t); got.Result != state.WriteRefused || got.Status != http.StatusInternalServerError || !strings.Contains(got.Message, "skipped by user") || got.Object.Name != "web-1" {
 		t.Errorf("recorded %+v", got)
 	}
 }

@@ -86,7 +86,10 @@
 //
 // Options.Before may hold a write up: a breakpoint, a question to the user. It is
 // asked once the mode allows the write and before anything else is done, so that
-// a request that is given up meanwhile leaves nothing behind.
+// a request that is given up meanwhile leaves nothing behind. Pending.Preview
+// says what the write would change, by the rules of dry-run=client, and
+// Pending.Unchanged whether it still would. An error with an API status is the
+// writer's answer, and recorded as a refusal.
 //
 // # The record
 //

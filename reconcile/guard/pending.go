@@ -5,7 +5,10 @@ import (
 )
 
 // Pending is a write that has not been made yet.
-type Pending struct{ write *write }
+type Pending struct {
+	write *write
+	via   *transport
+}
 
 // Controller is the writer, as in the record.
 func (p Pending) Controller() string { return p.write.event.Controller }
@@ -15,6 +18,34 @@ func (p Pending) Cause() state.Cause { return p.write.event.Cause }
 
 // Verb is the API's, as in the record.
 func (p Pending) Verb() string { return p.write.event.Verb }
+
+// Subresource is that of the object, or empty.
+func (p Pending) Subresource() string { return p.write.request.Subresource }
+
+// Kind is the object's kind, "Deployment". It is known of the types that
+// Kubernetes itself serves, and empty for others.
+func (p Pending) Kind() string { return p.write.guard.kinds[gvrOf(p.write.request.Object)].Kind }
+
+// Deletes reports whether an object is to go: by a delete, of a collection or of
+// one, or by an eviction.
+func (p Pending) Deletes() bool { return dryRunInBody(p.write.request) }
+
+// Approved says by whom or what the write was let out, for the record.
+func (p Pending) Approved(by string) { p.write.event.Approval = by }
+
+// About is the object that an Event tells of; false for what is no Event, and
+// for one that cannot be read.
+func (p Pending) About() (state.Ref, bool) {
+	if !p.IsEvent() {
+		return state.Ref{}, false
+	}
+	media, body := p.write.requestBody()
+	o, err := decodeObject(media, body)
+	if err != nil {
+		return state.Ref{}, false
+	}
+	return aboutOf(o)
+}
 
 // IsEvent reports whether an Event is written. Upstream's broadcaster does that
 // on a goroutine that all Events of a controller share.
@@ -46,8 +77,8 @@ func (p Pending) String() string {
 }
 
 // wait lets Options.Before have its time. The write begins after it.
-func (w *write) wait() error {
-	err := w.guard.before(w.http.Context(), Pending{w})
+func (w *write) wait(via *transport) error {
+	err := w.guard.before(w.http.Context(), Pending{w, via})
 	w.start = w.guard.now()
 	return err
 }

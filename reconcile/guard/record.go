@@ -10,6 +10,7 @@ import (
 
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
@@ -181,6 +182,20 @@ func (w *write) refused(refusal *Refusal) {
 	w.emit()
 }
 
+// heldBack records what Options.Before answered with an API status.
+func (w *write) heldBack(status metav1.Status) {
+	w.event.Result = state.WriteRefused
+	w.event.Status = int(status.Code)
+	w.event.Message = status.Message
+	w.identify(w.requestHead())
+	if isEvent(w.request.Object) {
+		if media, body := w.requestBody(); body != nil {
+			w.readEvent(media, body)
+		}
+	}
+	w.emit()
+}
+
 // identify fills in what the path does not say.
 func (w *write) identify(h head) {
 	o := &w.event.Object
@@ -234,17 +249,9 @@ func (w *write) readEvent(media string, body []byte) {
 // the broadcaster's, whose labels are those of whoever started it; what links
 // an Event to a sync is the object it is about.
 func (w *write) causeOfEvent(o object) {
-	about, _ := o["involvedObject"].(object)
-	if about == nil {
-		about, _ = o["regarding"].(object)
-	}
-	text := func(field string) string { s, _ := about[field].(string); return s }
 	cause := state.Cause{Kind: state.CauseUnknown}
-	if kind := text("kind"); kind != "" {
-		gv, _ := schema.ParseGroupVersion(text("apiVersion"))
-		plural, _ := meta.UnsafeGuessKindToResource(gv.WithKind(kind))
-		cause.Object = &state.Ref{Group: plural.Group, Version: plural.Version, Resource: plural.Resource,
-			Namespace: text("namespace"), Name: text("name"), UID: text("uid")}
+	if about, ok := aboutOf(o); ok {
+		cause.Object = &about
 	}
 	if w.event.Controller == "" {
 		source, _ := o["source"].(object)
@@ -257,6 +264,23 @@ func (w *write) causeOfEvent(o object) {
 	}
 	cause.Controller = w.event.Controller
 	w.event.Cause = cause
+}
+
+// aboutOf is the object that an Event is about, as far as it says.
+func aboutOf(o object) (state.Ref, bool) {
+	about, _ := o["involvedObject"].(object)
+	if about == nil {
+		about, _ = o["regarding"].(object)
+	}
+	text := func(field string) string { s, _ := about[field].(string); return s }
+	kind := text("kind")
+	if kind == "" {
+		return state.Ref{}, false
+	}
+	gv, _ := schema.ParseGroupVersion(text("apiVersion"))
+	plural, _ := meta.UnsafeGuessKindToResource(gv.WithKind(kind))
+	return state.Ref{Group: plural.Group, Version: plural.Version, Resource: plural.Resource,
+		Namespace: text("namespace"), Name: text("name"), UID: text("uid")}, true
 }
 
 // countRepeat sets Repeat for writes that no informer will ever see, which a

@@ -17,6 +17,8 @@ import (
 type transport struct {
 	guard *Guard
 	next  http.RoundTripper
+	// fresh: what a write starts from is read from the server in any case.
+	fresh bool
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -43,8 +45,8 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	w := t.guard.begin(req, r)
 	if verdict.Action != ActionRefuse && t.guard.before != nil {
-		if err := w.wait(); err != nil {
-			return t.fail(w, req, err)
+		if err := w.wait(t); err != nil {
+			return t.holdBack(w, req, err)
 		}
 	}
 	if local {
@@ -231,6 +233,20 @@ func (t *transport) fail(w *write, req *http.Request, err error) (*http.Response
 		w.event.Message = status.Message
 		w.failed(nil)
 	}
+	return respond(req, int(status.Code), status)
+}
+
+// holdBack answers a write that Options.Before did not let go. The error's API
+// status is the answer where it has one.
+func (t *transport) holdBack(w *write, req *http.Request, err error) (*http.Response, error) {
+	status, ok := statusOf(err)
+	if !ok {
+		return t.fail(w, req, err)
+	}
+	if req.Body != nil {
+		defer func() { _ = req.Body.Close() }()
+	}
+	w.heldBack(status)
 	return respond(req, int(status.Code), status)
 }
 

@@ -240,6 +240,9 @@ func DescribeWrite(e WriteFinished) string {
 	if e.Repeat > 0 {
 		text += fmt.Sprintf(", seen %s before", count(e.Repeat, "time", "times"))
 	}
+	if e.Approval != "" {
+		text += ", approved by " + e.Approval
+	}
 	return text + prefixIf(e.Message != "", ": ") + e.Message
 }
 

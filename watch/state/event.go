@@ -279,6 +279,9 @@ type WriteFinished struct {
 	// an answer made without the server's defaulting and admission.
 	Diff        []FieldChange `json:"diff,omitempty"`
 	Approximate bool          `json:"approximate,omitempty"`
+	// Approval says by whom or what the write was let out, where writes have to
+	// be: "the user", "rule 2 of the policy".
+	Approval string `json:"approval,omitempty"`
 	// Repeat counts identical dry-run writes of the same key before this one.
 	Repeat int `json:"repeat,omitempty"`
 }

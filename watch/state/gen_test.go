@@ -121,7 +121,7 @@ var genEvents = map[string]func(*rapid.T) Event{
 			Write: genSync.Draw(t, "write"), Controller: genName.Draw(t, "controller"), Cause: genCause.Draw(t, "cause"),
 			Verb: "create", Object: genRef.Draw(t, "object"), Mode: ModeDryRunClient, Status: 201,
 			Result:  rapid.SampledFrom([]WriteResult{WriteDone, WriteDry, WriteRefused, WriteFailed}).Draw(t, "result"),
-			Message: genText.Draw(t, "message"), Duration: genDuration(t, "duration"),
+			Message: genText.Draw(t, "message"), Duration: genDuration(t, "duration"), Approval: genText.Draw(t, "approval"),
 		}
 		for range rapid.IntRange(0, 3).Draw(t, "changes") {
 			w.Diff = append(w.Diff, FieldChange{Path: "spec.replicas", Old: genText.Draw(t, "old"), New: genText.Draw(t, "new")})

@@ -1,0 +1,144 @@
+package guard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// Preview is what a write would do.
+type Preview struct {
+	// Diff are the fields it changes, or, of a create, sets. It is empty for a
+	// delete and for a write that makes no object, such as an eviction.
+	Diff []state.FieldChange
+	// Approximate: the diff is made without the server's defaulting and
+	// admission.
+	Approximate bool
+	// ResourceVersion and UID are those of the object that the write starts
+	// from; empty where there is none.
+	ResourceVersion, UID string
+}
+
+// Preview says what the write would do if it were made now, by the rules of
+// dry-run=client: from what Lookup knows, else from one GET. Its error says why
+// that cannot be told; the write itself may be answered otherwise.
+func (p Pending) Preview(ctx context.Context) (Preview, error) {
+	return p.preview(ctx, p.via)
+}
+
+func (p Pending) preview(ctx context.Context, via *transport) (Preview, error) {
+	w := p.write
+	req, err := readAhead(ctx, w.http)
+	if err != nil {
+		return Preview{}, err
+	}
+	var out Preview
+	if startsFromObject(w.request) {
+		base, _, err := via.base(req, w.request)
+		if err != nil && (w.request.Verb != "apply" || !apierrors.IsNotFound(err)) {
+			return Preview{}, err
+		}
+		out.ResourceVersion, out.UID = metaString(base, "resourceVersion"), metaString(base, "uid")
+	}
+	body, err := readBody(req, w.guard.maxBody)
+	if err != nil {
+		return out, err
+	}
+	a, err := via.invent(req, w.request, body)
+	if err != nil {
+		return out, err
+	}
+	if a.object != nil && w.guard.diff != nil {
+		out.Diff, out.Approximate = w.guard.diff(p.Object(), a.old, a.object), true
+	}
+	return out, nil
+}
+
+// startsFromObject reports whether a write is about an object that is there.
+func startsFromObject(r Request) bool { return r.Object.Name != "" && r.Verb != "deletecollection" }
+
+// readAhead is a copy of a request whose body may be read.
+func readAhead(ctx context.Context, req *http.Request) (*http.Request, error) {
+	out := req.Clone(ctx)
+	if req.Body == nil || req.Body == http.NoBody {
+		return out, nil
+	}
+	if req.GetBody == nil {
+		return nil, errors.New("its body can be read only once")
+	}
+	var err error
+	out.Body, err = req.GetBody()
+	return out, err
+}
+
+// Unchanged returns an error where the write would not do any more what preview
+// said. It reads the object from the server, and compares:
+//
+//   - of a patch, the fields that it changes: others may have changed. Where
+//     these cannot be shown whole, as those of a Secret, the resourceVersion;
+//   - of a delete and an eviction, uid and resourceVersion, with the cache where
+//     the server may not be asked;
+//   - nothing of a create, of the delete of a collection, and of an update that
+//     carries its resourceVersion: the server compares that itself.
+//
+// A moment remains between this and the server.
+func (p Pending) Unchanged(ctx context.Context, was Preview) error {
+	w := p.write
+	switch {
+	case !startsFromObject(w.request):
+		return nil
+	case w.request.Verb == "update" && p.sentVersion() != "":
+		return nil
+	}
+	fresh := &transport{guard: w.guard, next: p.via.next, fresh: true}
+	now, err := p.preview(ctx, fresh)
+	if apierrors.IsForbidden(err) {
+		now, err = p.preview(ctx, p.via)
+	}
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil // the server says so itself
+	case apierrors.IsConflict(err):
+		return errors.New("the object has changed meanwhile")
+	case err != nil:
+		return fmt.Errorf("read it once more: %w", err)
+	case now.UID != was.UID:
+		return errors.New("another object has its name now")
+	}
+	switch w.request.Verb {
+	case "update", "patch", "apply":
+		switch {
+		case !slices.Equal(now.Diff, was.Diff):
+			return errors.New("the fields that it changes have changed meanwhile")
+		case w.guard.diff != nil && !isSecret(w.request.Object) && !abridged(now.Diff):
+			return nil
+		}
+	}
+	if now.ResourceVersion != was.ResourceVersion {
+		return fmt.Errorf("the object has changed meanwhile (rv %s→%s)", was.ResourceVersion, now.ResourceVersion)
+	}
+	return nil
+}
+
+// abridged reports whether a diff leaves something out, as state.Diff does of
+// what is long: two that are equal may then hide a difference.
+func abridged(diff []state.FieldChange) bool {
+	return slices.ContainsFunc(diff, func(c state.FieldChange) bool {
+		return strings.Contains(c.Path+c.Old+c.New, "…(+")
+	})
+}
+
+// sentVersion is the resourceVersion in the body of an update.
+func (p Pending) sentVersion() string {
+	media, body := p.write.requestBody()
+	if body == nil {
+		return ""
+	}
+	return readHead(media, body).resourceVersion
+}
