@@ -1,0 +1,77 @@
+package approve
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Brake says why no write leaves; the zero Brake is off.
+type Brake struct {
+	Reason string
+	Since  time.Time
+}
+
+// On reports whether the brake is on.
+func (b Brake) On() bool { return b.Reason != "" }
+
+// count counts a write that is about to be let out, or puts the brake on where
+// it would pass a limit.
+func (g *Gate) count(w subject) {
+	now := g.now()
+	g.sent = slices.DeleteFunc(g.sent, func(at time.Time) bool { return now.Sub(at) >= time.Minute })
+	if g.policy != nil {
+		limits := g.policy.Limits
+		switch {
+		case limits.WritesPerMinute != nil && len(g.sent) >= *limits.WritesPerMinute:
+			g.setBrake(fmt.Sprintf("the limit of %d writes per minute is reached", *limits.WritesPerMinute))
+			return
+		case limits.DeletesInTotal != nil && w.deletes && g.deletes >= *limits.DeletesInTotal:
+			g.setBrake(fmt.Sprintf("the limit of %d deletes is reached", *limits.DeletesInTotal))
+			return
+		}
+		if limits.WritesPerMinute != nil {
+			g.sent = append(g.sent, now)
+		}
+	}
+	if w.deletes {
+		g.deletes++
+	}
+}
+
+// Brake stops all writes until Release.
+func (g *Gate) Brake(reason string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.setBrake(reason)
+}
+
+func (g *Gate) setBrake(reason string) {
+	if g.brake.On() || g.closed {
+		return
+	}
+	g.brake = Brake{Reason: reason, Since: g.now()}
+	g.note(source, true, "BRAKE: no write leaves any more, until it is released: %s", reason)
+	g.notify()
+}
+
+// Braked tells of the brake.
+func (g *Gate) Braked() Brake {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.brake
+}
+
+// Release lets writes go again, and has the limits count anew; false where the
+// brake was not on. It may come on again at once.
+func (g *Gate) Release(by string) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if !g.brake.On() {
+		return false
+	}
+	g.brake, g.sent, g.deletes = Brake{}, nil, 0
+	g.note(source, false, "the brake was released by %s", by)
+	g.settleAll()
+	return true
+}

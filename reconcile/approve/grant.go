@@ -1,0 +1,101 @@
+package approve
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+)
+
+// Grant is an answer for more than one write. It holds until it is withdrawn or
+// the session ends.
+type Grant struct {
+	Answer Answer
+	// Controller is set with YesKey, which sets Queue and Key too, and with
+	// YesController; Verb with YesVerb.
+	Controller, Queue, Key string
+	// Verb is as of Question.Verb; where the write is no change of an object or
+	// of its status, the resource and subresource follow: "create pods/eviction".
+	Verb string
+	At   time.Time
+}
+
+// String says what it covers: "every write of deployment-controller for shop/web".
+func (g Grant) String() string {
+	switch g.Answer {
+	case YesKey:
+		return fmt.Sprintf("every write of %s for %s", g.Controller, g.Key)
+	case YesController:
+		return "every write of " + g.Controller
+	}
+	return fmt.Sprintf("every %s of any controller", g.Verb)
+}
+
+// verbOf keeps apart what subresources make of a verb: who approves creates has
+// not approved evictions, which are creates too.
+func verbOf(w subject) string {
+	if w.subresource == "" || w.subresource == "status" {
+		return w.verb
+	}
+	return w.verb + " " + w.object.Type() + "/" + w.subresource
+}
+
+func (g Grant) covers(w subject) bool {
+	switch g.Answer {
+	case YesKey:
+		return w.cause.Kind == state.CauseSync && g.Controller == w.controller && g.Queue == w.cause.Queue && g.Key == w.cause.Key
+	case YesController:
+		return g.Controller == w.controller
+	case YesVerb:
+		return g.Verb == verbOf(w)
+	}
+	return false
+}
+
+// grantFor is what an answer to a question about a write covers; false for an
+// answer to one write, and for a key where there is none.
+func grantFor(a Answer, w subject) (Grant, bool) {
+	switch a {
+	case YesKey:
+		if w.cause.Kind != state.CauseSync || w.cause.Key == "" {
+			return Grant{}, false
+		}
+		return Grant{Answer: a, Controller: w.controller, Queue: w.cause.Queue, Key: w.cause.Key}, true
+	case YesController:
+		return Grant{Answer: a, Controller: w.controller}, w.controller != ""
+	case YesVerb:
+		return Grant{Answer: a, Verb: verbOf(w)}, true
+	}
+	return Grant{}, false
+}
+
+// Grants are the answers in force that cover more than one write.
+func (g *Gate) Grants() []Grant {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return slices.Clone(g.grants)
+}
+
+// Withdraw takes back all grants; false where there was none. What they have let
+// out is out.
+func (g *Gate) Withdraw() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if len(g.grants) == 0 {
+		return false
+	}
+	g.note(source, false, "the user has withdrawn %d approvals: %s", len(g.grants), grantList(g.grants))
+	g.grants = nil
+	g.notify()
+	return true
+}
+
+func grantList(grants []Grant) string {
+	texts := make([]string, len(grants))
+	for i, g := range grants {
+		texts[i] = g.String()
+	}
+	return strings.Join(texts, "; ")
+}

@@ -1,0 +1,33 @@
+package approve
+
+import (
+	"fmt"
+	"net/http"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// CauseSkipped is the cause in the details of a Status that a gate, not a
+// server, answered with.
+const CauseSkipped metav1.CauseType = "SkippedByApproval"
+
+// Skipped reports whether err, as a client returned it, is the answer to a
+// skipped write.
+func Skipped(err error) bool { return apierrors.HasStatusCause(err, CauseSkipped) }
+
+// skipped is that answer: an error inside the server, which every loop backs off
+// on. See the package comment for why it is no other.
+func skipped(w subject, reason string) error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"},
+		Status:   metav1.StatusFailure,
+		Code:     http.StatusInternalServerError,
+		Reason:   metav1.StatusReasonInternalError,
+		Message:  fmt.Sprintf("%s (kctl-ctrl has not sent this %s)", reason, w.verb),
+		Details: &metav1.StatusDetails{
+			Group: w.object.Group, Kind: w.object.Resource, Name: w.object.Name,
+			Causes: []metav1.StatusCause{{Type: CauseSkipped, Message: reason}},
+		},
+	}}
+}
