@@ -5,7 +5,7 @@
 //	g, err := guard.New(guard.Options{…, Before: gate.Before})
 //	…
 //	for _, q := range gate.Questions() {
-//		err := gate.Answer(q.ID, approve.Yes)
+//		err := gate.Answer(q.ID, state.AnswerYes)
 //	}
 //
 // # What becomes of a write
@@ -14,7 +14,7 @@
 //	          more than one write covers it
 //	waits     nothing allows it, and the gate asks: until it is answered, or its
 //	          request is given up
-//	skipped   nothing allows it, and the gate does not ask; or the answer was Skip
+//	skipped   nothing allows it, and the gate does not ask; or the answer says so
 //
 // A skipped write is answered as a server that has an error inside would: status
 // 500, reason InternalError, no Retry-After; see Skipped. Every loop takes that

@@ -73,7 +73,7 @@ type place struct{ controller, key string }
 // waiting is a write that stands at the gate.
 type waiting struct {
 	subject subject
-	asked   Question
+	asked   state.Question
 	// yes: the user has approved this one.
 	yes bool
 	// over is given the outcome, once.
@@ -110,6 +110,7 @@ func (g *Gate) Before(ctx context.Context, p guard.Pending) error {
 		return g.event(p)
 	}
 	w := &waiting{subject: subjectOf(p), over: make(chan outcome, 1)}
+	w.asked = w.subject.ask()
 	g.mu.Lock()
 	settled := g.settle(w)
 	g.mu.Unlock()
@@ -143,7 +144,6 @@ func (g *Gate) wait(ctx context.Context, w *waiting, text string) outcome {
 		g.last++
 		s, q := w.subject, &w.asked
 		q.ID, q.Since, q.Text = g.last, g.now(), text
-		q.Controller, q.Cause, q.Verb, q.Object, q.Subresource = s.controller, s.cause, s.verb, s.object, s.subresource
 		q.Skipped = g.skips[s.identity()]
 		g.waiting = append(g.waiting, w)
 		if !q.Braked {
@@ -285,10 +285,10 @@ func (g *Gate) event(p guard.Pending) error {
 }
 
 // Questions are the writes that wait, the first asked first.
-func (g *Gate) Questions() []Question {
+func (g *Gate) Questions() []state.Question {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	out := make([]Question, len(g.waiting))
+	out := make([]state.Question, len(g.waiting))
 	for i, w := range g.waiting {
 		out[i] = w.asked
 	}
@@ -303,7 +303,7 @@ var (
 
 // Answer answers a question. An answer that covers more lets go all that waits
 // and is covered, and what comes later.
-func (g *Gate) Answer(id int, a Answer) error {
+func (g *Gate) Answer(id int, a state.Answer) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	at := slices.IndexFunc(g.waiting, func(w *waiting) bool { return w.asked.ID == id })
@@ -312,13 +312,13 @@ func (g *Gate) Answer(id int, a Answer) error {
 	}
 	w := g.waiting[at]
 	switch a {
-	case Skip:
+	case state.AnswerSkip:
 		g.waiting = slices.Delete(g.waiting, at, at+1)
 		g.skip(w, "skipped by the user")
 		g.note(w.subject.controller, false, "question %d: skipped by the user", id)
 		g.notify()
 		return nil
-	case Yes:
+	case state.AnswerYes:
 		if !w.yes {
 			w.yes = true
 			g.note(w.subject.controller, false, "question %d: approved by the user", id)
@@ -326,7 +326,7 @@ func (g *Gate) Answer(id int, a Answer) error {
 	default:
 		grant, ok := grantFor(a, w.subject)
 		if !ok {
-			if a == YesKey {
+			if a == state.AnswerKey {
 				return ErrNoKey
 			}
 			return fmt.Errorf("%q is no answer", a)

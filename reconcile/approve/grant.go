@@ -12,11 +12,11 @@ import (
 // Grant is an answer for more than one write. It holds until it is withdrawn or
 // the session ends.
 type Grant struct {
-	Answer Answer
-	// Controller is set with YesKey, which sets Queue and Key too, and with
-	// YesController; Verb with YesVerb.
+	Answer state.Answer
+	// Controller is set with state.AnswerKey, which sets Queue and Key too, and with
+	// state.AnswerController; Verb with state.AnswerVerb.
 	Controller, Queue, Key string
-	// Verb is as of Question.Verb; where the write is no change of an object or
+	// Verb is that of the writes; where the write is no change of an object or
 	// of its status, the resource and subresource follow: "create pods/eviction".
 	Verb string
 	At   time.Time
@@ -25,9 +25,9 @@ type Grant struct {
 // String says what it covers: "every write of deployment-controller for shop/web".
 func (g Grant) String() string {
 	switch g.Answer {
-	case YesKey:
+	case state.AnswerKey:
 		return fmt.Sprintf("every write of %s for %s", g.Controller, g.Key)
-	case YesController:
+	case state.AnswerController:
 		return "every write of " + g.Controller
 	}
 	return fmt.Sprintf("every %s of any controller", g.Verb)
@@ -44,11 +44,11 @@ func verbOf(w subject) string {
 
 func (g Grant) covers(w subject) bool {
 	switch g.Answer {
-	case YesKey:
+	case state.AnswerKey:
 		return w.cause.Kind == state.CauseSync && g.Controller == w.controller && g.Queue == w.cause.Queue && g.Key == w.cause.Key
-	case YesController:
+	case state.AnswerController:
 		return g.Controller == w.controller
-	case YesVerb:
+	case state.AnswerVerb:
 		return g.Verb == verbOf(w)
 	}
 	return false
@@ -56,16 +56,16 @@ func (g Grant) covers(w subject) bool {
 
 // grantFor is what an answer to a question about a write covers; false for an
 // answer to one write, and for a key where there is none.
-func grantFor(a Answer, w subject) (Grant, bool) {
+func grantFor(a state.Answer, w subject) (Grant, bool) {
 	switch a {
-	case YesKey:
+	case state.AnswerKey:
 		if w.cause.Kind != state.CauseSync || w.cause.Key == "" {
 			return Grant{}, false
 		}
 		return Grant{Answer: a, Controller: w.controller, Queue: w.cause.Queue, Key: w.cause.Key}, true
-	case YesController:
+	case state.AnswerController:
 		return Grant{Answer: a, Controller: w.controller}, w.controller != ""
-	case YesVerb:
+	case state.AnswerVerb:
 		return Grant{Answer: a, Verb: verbOf(w)}, true
 	}
 	return Grant{}, false

@@ -2,58 +2,19 @@ package approve
 
 import (
 	"strings"
-	"time"
 
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
-// Question is a write that waits.
-type Question struct {
-	ID    int
-	Since time.Time
-	// Controller writes, because of Cause.
-	Controller string
-	Cause      state.Cause
-	// Verb, Object and Subresource are those of the request; Text says them in a
-	// line: "update deployments.apps shop/web/status".
-	Verb        string
-	Object      state.Ref
-	Subresource string
-	Text        string
-	// Diff says which fields change, redacted; Problem why that cannot be told.
-	Diff        []state.FieldChange
-	Approximate bool
-	Problem     string
-	// Skipped counts how often the same write was skipped before.
-	Skipped int
-	// Braked: it has been approved, and waits for the brake alone.
-	Braked bool
-}
-
-// Answer is what becomes of a question.
-type Answer string
-
-const (
-	// Yes lets this one write go.
-	Yes Answer = "yes"
-	// YesKey lets every write go that the controller makes in a sync of the same
-	// key, from now on. YesController and YesVerb do so for every write of the
-	// controller, and for every write with the same verb by any controller.
-	YesKey        Answer = "key"
-	YesController Answer = "controller"
-	YesVerb       Answer = "verb"
-	// Skip answers the write with an error.
-	Skip Answer = "skip"
-)
-
-// Covers says in words what an answer would let go, for a question; empty where
-// it cannot be given.
-func (q Question) Covers(a Answer) string {
-	g, ok := grantFor(a, subject{controller: q.Controller, cause: q.Cause, verb: q.Verb, subresource: q.Subresource, object: q.Object})
-	if !ok {
-		return ""
+// ask makes the question about a write.
+func (w subject) ask() state.Question {
+	q := state.Question{Controller: w.controller, Cause: w.cause, Verb: w.verb, Object: w.object, Subresource: w.subresource, Covers: map[state.Answer]string{}}
+	for _, a := range []state.Answer{state.AnswerKey, state.AnswerController, state.AnswerVerb} {
+		if g, ok := grantFor(a, w); ok {
+			q.Covers[a] = g.String()
+		}
 	}
-	return g.String()
+	return q
 }
 
 // identity tells the writes apart that were skipped before. Names that the

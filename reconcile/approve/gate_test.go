@@ -1,0 +1,442 @@
+package approve
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+)
+
+func TestNothingLeavesWithoutAYes(t *testing.T) {
+	w := newWorld(t, Options{Ask: true})
+	done := w.start(w.create("web-1"))
+	q := w.asked(1)[0]
+	if q.Text != "create pods shop/web-1" || q.Controller != "replicaset-controller" || q.Cause.Key != "shop/web" || len(q.Diff) == 0 || !q.Approximate {
+		t.Errorf("asked %+v", q)
+	}
+	if sent := w.left(); sent != "" {
+		t.Errorf("sent before the answer: %s", sent)
+	}
+	w.answer(q.ID, state.AnswerYes)
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	if sent := w.left(); sent != "POST pods" {
+		t.Errorf("sent %q", sent)
+	}
+	if got := w.last().Approval; got != "the user" {
+		t.Errorf("recorded as approved by %q", got)
+	}
+	if want := "question 1: create pods shop/web-1, for shop/web\nquestion 1: approved by the user"; w.said() != want {
+		t.Errorf("the journal says\n%s", w.said())
+	}
+	if err := w.gate.Answer(q.ID, state.AnswerYes); !errors.Is(err, ErrNoQuestion) {
+		t.Errorf("a second answer: %v", err)
+	}
+}
+
+// A skip is an error of the server's kind, never a conflict, and nothing asks the
+// client to repeat it.
+func TestSkipIsAnErrorInsideTheServer(t *testing.T) {
+	w := newWorld(t, Options{Ask: true})
+	for i := range 2 {
+		done := w.start(w.create("web-1"))
+		q := w.asked(1)[0]
+		if q.Skipped != i {
+			t.Errorf("asked as skipped %d times, want %d", q.Skipped, i)
+		}
+		w.answer(q.ID, state.AnswerSkip)
+		err := <-done
+		if _, delay := apierrors.SuggestsClientDelay(err); !Skipped(err) || !apierrors.IsInternalError(err) || apierrors.IsConflict(err) || delay ||
+			!strings.Contains(err.Error(), "skipped by the user") {
+			t.Errorf("answered with %v", err)
+		}
+	}
+	if sent := w.left(); sent != "" {
+		t.Errorf("sent %q", sent)
+	}
+	got := w.last()
+	if got.Result != state.WriteRefused || got.Status != http.StatusInternalServerError || got.Approval != "" || got.Object.Name != "web-1" {
+		t.Errorf("recorded %+v", got)
+	}
+	if !strings.Contains(w.said(), "question 2: skipped by the user") {
+		t.Errorf("the journal says\n%s", w.said())
+	}
+}
+
+// An answer for more than one write lets go what waits already and what comes
+// later, and nothing else.
+func TestAnswersForMore(t *testing.T) {
+	for _, c := range []struct {
+		answer state.Answer
+		text   string
+		// covered writes go, the others are asked.
+		covered, others []func(*world) func(context.Context) error
+	}{
+		{state.AnswerKey, "every write of replicaset-controller for shop/web",
+			[]func(*world) func(context.Context) error{sameKey, sameKeyDelete},
+			[]func(*world) func(context.Context) error{otherKey, otherController, noKey}},
+		{state.AnswerController, "every write of replicaset-controller",
+			[]func(*world) func(context.Context) error{sameKey, sameKeyDelete, otherKey},
+			[]func(*world) func(context.Context) error{otherController}},
+		{state.AnswerVerb, "every create of any controller",
+			[]func(*world) func(context.Context) error{sameKey, otherKey, otherController, noKey},
+			[]func(*world) func(context.Context) error{sameKeyDelete, eviction}},
+	} {
+		t.Run(string(c.answer), func(t *testing.T) {
+			w := newWorld(t, Options{Ask: true})
+			first := w.start(w.create("web-1"))
+			q := w.asked(1)[0]
+			second := w.start(w.create("web-2"))
+			w.asked(2)
+			if got := q.Covers[c.answer]; got != c.text {
+				t.Errorf("it would cover %q", got)
+			}
+			w.answer(q.ID, c.answer)
+			for _, done := range []<-chan error{first, second} {
+				if err := <-done; err != nil {
+					t.Error(err)
+				}
+			}
+			for _, write := range c.covered {
+				w.passes(write(w))
+				if got := w.last().Approval; got != "the user: "+c.text {
+					t.Errorf("recorded as approved by %q", got)
+				}
+			}
+			for _, write := range c.others {
+				done := w.start(write(w))
+				other := w.asked(1)[0]
+				w.answer(other.ID, state.AnswerSkip)
+				if err := <-done; !Skipped(err) {
+					t.Errorf("%s: %v", other.Text, err)
+				}
+			}
+			if len(w.gate.Grants()) != 1 || !w.gate.Withdraw() || w.gate.Withdraw() {
+				t.Error("the grant cannot be withdrawn once")
+			}
+			done := w.start(c.covered[0](w))
+			w.answer(w.asked(1)[0].ID, state.AnswerSkip)
+			if err := <-done; !Skipped(err) {
+				t.Errorf("after the withdrawal: %v", err)
+			}
+		})
+	}
+}
+
+func sameKey(w *world) func(context.Context) error {
+	w.as(syncOf("replicaset-controller", "shop/web"))
+	return w.create("web-3")
+}
+
+func sameKeyDelete(w *world) func(context.Context) error {
+	w.as(syncOf("replicaset-controller", "shop/web"))
+	return w.remove("web-1")
+}
+
+func otherKey(w *world) func(context.Context) error {
+	w.as(syncOf("replicaset-controller", "shop/api"))
+	return w.create("api-1")
+}
+
+func otherController(w *world) func(context.Context) error {
+	w.as(syncOf("deployment-controller", "shop/web"))
+	return w.create("web-4")
+}
+
+func noKey(w *world) func(context.Context) error {
+	w.as(state.Cause{Kind: state.CauseTimer, Controller: "pod-garbage-collector-controller"})
+	return w.create("web-5")
+}
+
+// An eviction is a create to the API, and takes a pod.
+func eviction(w *world) func(context.Context) error {
+	return func(ctx context.Context) error {
+		return w.client.CoreV1().Pods("shop").EvictV1(ctx, &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: "web-1"}})
+	}
+}
+
+func TestNoKeyToApprove(t *testing.T) {
+	w := newWorld(t, Options{Ask: true})
+	w.start(noKey(w))
+	q := w.asked(1)[0]
+	if err := w.gate.Answer(q.ID, state.AnswerKey); !errors.Is(err, ErrNoKey) || q.Covers[state.AnswerKey] != "" {
+		t.Errorf("got %v, covers %q", err, q.Covers[state.AnswerKey])
+	}
+	if err := w.gate.Answer(q.ID, "perhaps"); err == nil || len(w.gate.Questions()) != 1 {
+		t.Errorf("got %v", err)
+	}
+}
+
+// What has waited is looked at again: the answer was given for what was shown.
+func TestAWriteThatWaitedIsLookedAtAgain(t *testing.T) {
+	recheck := errors.New("the lease is lost")
+	var lost error
+	w := newWorld(t, Options{Ask: true, Recheck: func(context.Context) error { return lost }})
+	done := w.start(w.remove("web-1"))
+	q := w.asked(1)[0]
+	w.mu.Lock()
+	w.pod = "8"
+	w.mu.Unlock()
+	w.answer(q.ID, state.AnswerYes)
+	if err := <-done; !Skipped(err) || !strings.Contains(err.Error(), "approved, and not sent: the object has changed meanwhile (rv 7→8)") {
+		t.Errorf("got %v", err)
+	}
+	done = w.start(w.remove("web-1"))
+	q = w.asked(1)[0]
+	lost = recheck
+	w.answer(q.ID, state.AnswerYes)
+	if err := <-done; !Skipped(err) || !strings.Contains(err.Error(), "the lease is lost") {
+		t.Errorf("got %v", err)
+	}
+	if sent := w.left(); sent != "" {
+		t.Errorf("sent %q", sent)
+	}
+	lost = nil
+	done = w.start(w.remove("web-1"))
+	w.answer(w.asked(1)[0].ID, state.AnswerYes)
+	if err := <-done; err != nil || w.left() != "DELETE pods/web-1" {
+		t.Errorf("unchanged: %v", err)
+	}
+}
+
+// A request that its loop gives up is no question any more.
+func TestAGivenUpRequestIsWithdrawn(t *testing.T) {
+	w := newWorld(t, Options{Ask: true})
+	ctx, cancel := context.WithCancel(t.Context())
+	done := w.startWith(ctx, w.create("web-1"))
+	q := w.asked(1)[0]
+	cancel()
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	w.asked(0)
+	if err := w.gate.Answer(q.ID, state.AnswerYes); !errors.Is(err, ErrNoQuestion) {
+		t.Error(err)
+	}
+	if w.left() != "" || !strings.Contains(w.said(), "question 1 was withdrawn") {
+		t.Errorf("the journal says\n%s", w.said())
+	}
+}
+
+// The end of the session waits for no answer, and lets nothing out.
+func TestCloseSkips(t *testing.T) {
+	w := newWorld(t, Options{Ask: true, Policy: policyOf(t, everything)})
+	w.gate.Brake("to look")
+	done := w.start(w.create("web-1"))
+	w.asked(1)
+	w.gate.Close()
+	if err := <-done; !Skipped(err) || !strings.Contains(err.Error(), "session is ending") {
+		t.Error(err)
+	}
+	w.gate.Release("nobody")
+	w.skips(w.create("web-1"), "session is ending")
+	w.skips(w.event("web-1"), "session is ending")
+	if sent := w.left(); sent != "" {
+		t.Errorf("sent %q", sent)
+	}
+}
+
+const everything = `
+allow:
+- controllers: ["*"]
+  verbs: [create, update, patch, apply, delete]
+  kinds: ["*"]
+  namespaces: ["*"]
+  clusterScoped: true
+`
+
+func TestWithoutAskingThePolicyDecides(t *testing.T) {
+	w := newWorld(t, Options{Policy: policyOf(t, `
+allow:
+- {controllers: [deployment], verbs: [create], kinds: ["*"], namespaces: ["*"]}
+- {controllers: [replicaset], verbs: [create, patch], kinds: [Pod], namespaces: ["sh*"]}
+`)})
+	w.passes(w.create("web-1"))
+	if got := w.last().Approval; got != "rule 2 of the policy" {
+		t.Errorf("recorded as approved by %q", got)
+	}
+	w.skips(w.remove("web-1"), "skipped: no rule of the policy allows it")
+	w.skips(otherController(newWorld(t, Options{})), "there is no policy")
+	if sent := w.left(); sent != "POST pods" {
+		t.Errorf("sent %q", sent)
+	}
+	if said := w.said(); said != "" {
+		t.Errorf("the journal says\n%s", said)
+	}
+}
+
+// With both, what no rule covers is asked.
+func TestPolicyAndQuestions(t *testing.T) {
+	w := newWorld(t, Options{Ask: true, Policy: policyOf(t, `
+allow:
+- {controllers: [replicaset], verbs: [create], kinds: [Pod], namespaces: [shop]}
+`)})
+	w.passes(w.create("web-1"))
+	done := w.start(w.remove("web-1"))
+	w.answer(w.asked(1)[0].ID, state.AnswerYes)
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestEventsFollowTheirWrite(t *testing.T) {
+	w := newWorld(t, Options{Ask: true})
+	w.skips(w.event("web-1"), "no write that it could tell of was let out")
+	done := w.start(w.create("web-1"))
+	w.answer(w.asked(1)[0].ID, state.AnswerYes)
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	w.passes(w.event("web-1"))
+	if got := w.last().Approval; got != "the write that it tells of" {
+		t.Errorf("recorded as approved by %q", got)
+	}
+	w.passes(w.event("web")) // the object of the key
+	w.skips(w.event("web-2"), "")
+	w.as(syncOf("deployment-controller", "shop/web"))
+	w.skips(w.event("web-1"), "") // another controller's
+	w.as(syncOf("replicaset-controller", "shop/web"))
+	done = w.start(w.create("web-1"))
+	w.answer(w.asked(1)[0].ID, state.AnswerSkip)
+	<-done
+	w.skips(w.event("web-1"), "")
+	w.asked(0)
+}
+
+func TestWritesPerMinutePutTheBrakeOn(t *testing.T) {
+	w := newWorld(t, Options{Policy: policyOf(t, everything+"limits: {writesPerMinute: 3}\n")})
+	for range 10 { // three within each minute pass
+		for range 3 {
+			w.passes(w.create("web-1"))
+		}
+		w.mu.Lock()
+		w.now = w.now.Add(time.Minute)
+		w.mu.Unlock()
+	}
+	if w.gate.Braked().On() {
+		t.Fatalf("the brake is on: %+v", w.gate.Braked())
+	}
+	for range 3 {
+		w.passes(w.create("web-1"))
+	}
+	_ = w.left()
+	done := w.start(w.create("web-2"))
+	if q := w.asked(1)[0]; !q.Braked {
+		t.Errorf("it waits as %+v", q)
+	}
+	if b := w.gate.Braked(); b.Reason != "the limit of 3 writes per minute is reached" || !b.Since.Equal(w.now) {
+		t.Errorf("the brake is %+v", b)
+	}
+	// It is not released by time, and stops Events as well.
+	w.mu.Lock()
+	w.now = w.now.Add(time.Hour)
+	w.mu.Unlock()
+	second := w.start(w.remove("web-1"))
+	w.asked(2)
+	w.skips(w.event("web-1"), "the brake is on")
+	if sent := w.left(); sent != "" {
+		t.Errorf("sent with the brake on: %s", sent)
+	}
+	if !w.gate.Release("the test") || w.gate.Release("the test") {
+		t.Error("it is not released once")
+	}
+	if err := errors.Join(<-done, <-second); err != nil {
+		t.Error(err)
+	}
+	if said := w.said(); !strings.Contains(said, "BRAKE: no write leaves any more, until it is released: the limit of 3 writes") || !strings.Contains(said, "the brake was released by the test") {
+		t.Errorf("the journal says\n%s", said)
+	}
+}
+
+func TestDeletesInTotalPutTheBrakeOn(t *testing.T) {
+	w := newWorld(t, Options{Policy: policyOf(t, everything+"limits: {deletesInTotal: 2}\n")})
+	w.passes(w.remove("web-1"))
+	w.passes(eviction(w))
+	w.passes(w.create("web-2"))
+	for range 2 { // one lets nothing more out by release than the limit
+		done := []<-chan error{w.start(w.remove("web-1")), w.start(w.remove("web-1")), w.start(w.remove("web-1"))}
+		w.asked(3)
+		_ = w.left()
+		w.gate.Release("the test")
+		w.asked(1)
+		if n := strings.Count(strings.Join([]string{w.gate.Braked().Reason}, ""), "2 deletes"); n != 1 {
+			t.Errorf("the brake is %+v", w.gate.Braked())
+		}
+		w.gate.Release("the test")
+		for _, d := range done {
+			if err := <-d; err != nil {
+				t.Error(err)
+			}
+		}
+		w.passes(w.remove("web-1"))
+	}
+}
+
+// The brake holds the user's own answers too; they are not asked for twice.
+func TestTheBrakeHoldsWhatWasApproved(t *testing.T) {
+	w := newWorld(t, Options{Ask: true})
+	w.gate.Brake("to look")
+	done := w.start(w.create("web-1"))
+	q := w.asked(1)[0]
+	if q.Braked {
+		t.Error("it waits for an answer, not for the brake")
+	}
+	w.answer(q.ID, state.AnswerYes)
+	if q = w.asked(1)[0]; !q.Braked || w.left() != "" {
+		t.Errorf("it waits as %+v", q)
+	}
+	w.gate.Release("the test")
+	if err := <-done; err != nil || w.left() != "POST pods" {
+		t.Errorf("after the release: %v", err)
+	}
+	// What a grant let by is asked again when that is withdrawn meanwhile.
+	done = w.start(w.create("web-1"))
+	w.answer(w.asked(1)[0].ID, state.AnswerController)
+	<-done
+	w.gate.Brake("to look")
+	done = w.start(w.create("web-2"))
+	w.asked(1)
+	w.gate.Withdraw()
+	w.gate.Release("the test")
+	if q = w.asked(1)[0]; q.Braked {
+		t.Errorf("it waits as %+v", q)
+	}
+	w.answer(q.ID, state.AnswerSkip)
+	<-done
+}
+
+// What the tests above rely on: a gate that is switched off lets writes out.
+func TestBrokenLetsThrough(t *testing.T) {
+	w := newWorld(t, Options{Ask: true, Broken: Broken{LetThrough: true}})
+	w.passes(w.create("web-1"))
+	if sent := w.left(); sent != "POST pods" {
+		t.Errorf("sent %q", sent)
+	}
+}
+
+// The text of a write is hostile until it is on one line.
+func TestNotesAreInert(t *testing.T) {
+	w := newWorld(t, Options{Ask: true})
+	w.as(syncOf("replicaset-controller", "shop/\x1b]0;x\a\nweb\u202e"))
+	done := w.start(func(ctx context.Context) error {
+		_, err := w.client.CoreV1().Pods("shop").Patch(ctx, "web-1", types.MergePatchType, []byte(`{"metadata":{"labels":{"a":"\u001b[2J"}}}`), metav1.PatchOptions{})
+		return err
+	})
+	w.answer(w.asked(1)[0].ID, state.AnswerSkip)
+	<-done
+	for _, r := range strings.ReplaceAll(w.said(), "\n", "") {
+		if !state.Printable(r) {
+			t.Errorf("%q in %q", r, w.said())
+		}
+	}
+}
