@@ -60,6 +60,20 @@ type Held struct {
 	Since time.Time
 }
 
+// Approvals are the writes that wait for an answer before they leave.
+type Approvals interface {
+	// Questions lists them, the first asked first. It is asked for each picture.
+	Questions() []state.Question
+	Answer(id int, answer state.Answer) error
+	// Approved says in words what the answers for more than one write cover;
+	// Withdraw takes all of them back.
+	Approved() []string
+	Withdraw() error
+	// Brake says why no write leaves, and since when; no reason where it is off.
+	Brake() (reason string, since time.Time)
+	SetBrake(on bool) error
+}
+
 // Caches are the informers that the screen may look into: those of the loops where
 // they run, and others that it opens for itself.
 type Caches interface {

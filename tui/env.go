@@ -14,6 +14,7 @@ type Options struct {
 	Theme   *Theme
 
 	Loops      Loops
+	Approvals  Approvals
 	Caches     Caches
 	Owners     Owners
 	Revisions  Revisions

@@ -142,7 +142,7 @@ func (f *sandboxFlags) simulation() (simulate.Options, error) {
 }
 
 // controlPlane says what control plane the flags ask for. Where a loop that
-// admission relies on does not run, or runs dry, the plugin is off too, and apply
+// admission relies on does not run, or may not write, the plugin is off too, and apply
 // does not wait for the loop: without ServiceAccounts, or with quotas whose usage nobody
 // counts, every pod would be turned away.
 func (s *session) controlPlane(f sandboxFlags, o *controllers.Options, mode state.Mode) (sandbox.Options, error) {
@@ -168,7 +168,7 @@ func (s *session) controlPlane(f sandboxFlags, o *controllers.Options, mode stat
 		if err != nil {
 			return sandbox.Options{}, err
 		}
-		if !selected || mode != state.ModeActive {
+		if !selected || mode != state.ModeActive || s.approval.never(reliance.controller) {
 			*reliance.noWait = true
 			options.DisableAdmission = append(options.DisableAdmission, reliance.plugin)
 		}
@@ -193,11 +193,15 @@ func (s *session) connectSandbox(mode state.Mode) error {
 	if s.world, err = connect.Server(connect.Endpoint(endpoint), wrap, limits); err != nil {
 		return err
 	}
+	loops := guard.Options{Mode: mode, Server: endpoint.URL}
 	if mode == state.ModeActive {
-		s.config = s.world
-		return nil
+		if s.approval.gate == nil {
+			s.config = s.world
+			return nil
+		}
+		loops.Grant, loops.Before = grant, s.approval.gate.Before
 	}
-	if wrap, err = s.guarded(guard.Options{Mode: mode, Server: endpoint.URL}); err != nil {
+	if wrap, err = s.guarded(loops); err != nil {
 		return err
 	}
 	s.config, err = connect.Server(connect.Endpoint(endpoint), wrap, limits)

@@ -44,6 +44,7 @@ type printer struct {
 	flags   *journalFlags
 	streams genericiooptions.IOStreams
 	color   bool
+	still   *stillness
 	done    chan struct{}
 	err     error
 }
@@ -51,10 +52,11 @@ type printer struct {
 // printer starts printing. wait must be called after the session has stopped.
 func (j *journalFlags) printer(streams genericiooptions.IOStreams, s *session) *printer {
 	color, _ := useColor(j.color, streams.Out) // checked before
-	p := &printer{flags: j, streams: streams, color: color, done: make(chan struct{})}
+	p := &printer{flags: j, streams: streams, color: color, still: newStillness(), done: make(chan struct{})}
 	subscription := s.hub.Subscribe(0)
 	go func() {
 		defer close(p.done)
+		defer p.still.end()
 		p.err = p.stream(subscription)
 	}()
 	return p
@@ -79,9 +81,11 @@ func (p *printer) stream(subscription *hub.Subscription) error {
 		// After a failed write (a closed pipe) the stream is drained all the
 		// same, so that the session can end in order.
 		for _, entry := range entries {
+			p.still.before()
 			if failed == nil {
 				failed = write(entry)
 			}
+			p.still.after(entry.Seq)
 		}
 	}
 }

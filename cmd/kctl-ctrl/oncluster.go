@@ -109,6 +109,9 @@ func few(words []string) string {
 func guardFor(ctx context.Context, s *session, target connect.Target, mode state.Mode) (connect.Wrap, error) {
 	s.mode = mode
 	options := guard.Options{Mode: mode, Server: target.Server(), BasePath: target.Path()}
+	if s.approval.gate != nil {
+		options.Before = s.approval.gate.Before
+	}
 	var err error
 	switch mode {
 	case state.ModeActive:

@@ -34,6 +34,7 @@ type runOptions struct {
 	journal     journalFlags
 	recording   recordFlags
 	logs        logFlags
+	approval    approvalFlags
 	// flags are the command's, to see which were set.
 	flags *pflag.FlagSet
 
@@ -69,6 +70,9 @@ plane that is started for this command and removed with it.`,
   # What would the Deployment and ReplicaSet controllers do here now?
   kctl-ctrl run --controllers=deployment,replicaset --for 10s
 
+  # Ask before each write of this loop
+  kctl-ctrl run --sandbox -f examples/shop/ --controllers=deployment --ask
+
   # The whole journal, for a program
   kctl-ctrl run --sandbox -f examples/shop/ --until-settled -o json
 
@@ -80,6 +84,7 @@ plane that is started for this command and removed with it.`,
 	o.addTo(cmd)
 	o.journal.addTo(cmd.Flags())
 	o.recording.addTo(cmd.Flags())
+	o.approval.addTo(cmd.Flags())
 	return cmd
 }
 
@@ -128,7 +133,7 @@ func (o *runOptions) check() (state.Mode, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := errors.Join(o.journal.check(), o.recording.check()); err != nil {
+	if err := errors.Join(o.journal.check(), o.recording.check(), o.approval.check(mode)); err != nil {
 		return "", err
 	}
 	switch {
@@ -175,6 +180,10 @@ func (o *runOptions) run(ctx context.Context) error {
 			return err
 		}
 	}
+	asking, err := o.approval.load(o.In, o.ErrOut)
+	if err != nil {
+		return err
+	}
 	ctx, cancel := withSignals(ctx, o.ErrOut, "stopping the loops; press Ctrl-C again to leave at once")
 	defer cancel()
 
@@ -182,22 +191,32 @@ func (o *runOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	s.decide(asking)
 	recorder, err := o.recording.start(s)
 	if err != nil {
 		s.shutDown(o.ErrOut)
 		return err
 	}
 	var printer follower
+	endAsking := func() {}
 	if o.quiet {
 		following, endWith := context.WithCancelCause(ctx)
 		ctx, printer = following, recorder.follow(o.IOStreams, endWith)
 	} else {
-		printer = o.journal.printer(o.IOStreams, s)
+		journal := o.journal.printer(o.IOStreams, s)
+		printer = journal
+		if asking.ask {
+			asked, quit := context.WithCancelCause(ctx)
+			ctx = asked
+			endAsking = startAsker(ctx, s, journal, o.IOStreams, quit)
+		}
 	}
+	defer releaseBySignal(s)()
 	stopped := false
 	stop := func() {
 		if !stopped {
 			stopped = true
+			endAsking() // it holds the journal up
 			s.shutDown(o.ErrOut)
 			recorder.wait()
 			printer.wait()

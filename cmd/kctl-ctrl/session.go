@@ -58,6 +58,9 @@ type session struct {
 	// broken is for tests that must see the guard fail; see guard.Broken.
 	broken guard.Broken
 
+	// approval decides about the loops' writes, where somebody has to.
+	approval approval
+
 	// manager is looked at by the guard on any goroutine that writes.
 	manager atomic.Pointer[controllers.Manager]
 
@@ -151,7 +154,7 @@ func (s *session) guarded(o guard.Options) (connect.Wrap, error) {
 			}
 			s.writes.Finished(w)
 		},
-		Before: s.beforeWrite,
+		Before: s.beforeWrite(o.Before),
 		Writer: o.Writer, Local: o.Local,
 		Lookup: func(ref state.Ref) (map[string]any, bool) {
 			manager := s.manager.Load()
@@ -206,6 +209,9 @@ func (s *session) startLoops(ctx context.Context, c controllers.Config) error {
 	}
 	s.manager.Store(manager)
 	s.onStop(manager.Stop)
+	if gate := s.approval.gate; gate != nil {
+		s.onStop(func(context.Context) error { gate.Close(); return nil }) // no worker stands there when it is to end
+	}
 	if err := manager.Start(ctx); err != nil {
 		return err
 	}

@@ -100,6 +100,7 @@ func (o *tuiOptions) addTo(cmd *cobra.Command) {
 	o.manifests.addTo(flags, "apply these manifests to the sandbox")
 	o.sandbox.addTo(flags)
 	o.logs.addTo(flags)
+	o.approval.addTo(flags)
 	addControllerFlags(cmd, &o.controllers)
 	o.kubeconfig.AddFlags(flags)
 	_ = cmd.RegisterFlagCompletionFunc("theme", func(_ *cobra.Command, _ []string, word string) ([]string, cobra.ShellCompDirective) {
@@ -113,6 +114,8 @@ func (o *tuiOptions) check() (state.Mode, error) {
 		return "", err
 	}
 	switch {
+	case o.from != "" && o.approval.given():
+		return "", errors.New("--from shows a recording, in which nothing is written: leave out --ask and --approve-policy")
 	case o.from != "" && o.sandboxed:
 		return "", errors.New("--from and --sandbox exclude each other")
 	case o.manifests.given() && !o.sandboxed:
@@ -145,6 +148,13 @@ func (o *tuiOptions) run(ctx context.Context) error {
 	if o.from != "" {
 		return o.replay(ctx, theme)
 	}
+	if err := o.approval.check(mode); err != nil {
+		return err
+	}
+	deciding, err := o.approval.loadFor(!o.plain)
+	if err != nil {
+		return err
+	}
 	if !o.sandboxed {
 		if err := o.offerSandbox(); err != nil {
 			return err
@@ -166,6 +176,8 @@ func (o *tuiOptions) run(ctx context.Context) error {
 		return err
 	}
 	defer s.shutDown(o.ErrOut)
+	s.decide(deciding)
+	defer releaseBySignal(s)()
 	options := tui.Options{
 		Journal: hubJournal{s.hub}, Theme: theme, Location: time.Local, Start: o.page, Open: o.open,
 		Observing: !o.sandboxed && !o.flags.Changed("controllers"),
@@ -289,6 +301,9 @@ func (o *tuiOptions) connect(ctx context.Context, s *session, mode state.Mode, o
 	return func(t *tui.Options) {
 		t.Loops, t.Caches, t.Connection, t.Leases = newLoops(s), caches, caches, elections
 		t.Recorder, t.Kubeconfig = recorder, kubeconfig
+		if s.approval.gate != nil {
+			t.Approvals = screenApprovals{s}
+		}
 		t.Owners, t.Revisions = families, histories
 		t.Crashed, t.Crash = s.crashed(), s.crash
 	}, nil

@@ -179,13 +179,20 @@ func (l screenLoops) Unbreak(number int) error {
 	return nil
 }
 
-// beforeWrite is the guard's hook: it holds what a breakpoint stops. Events are
-// never held: their broadcaster writes one after the other, and the controller
-// does not wait for them.
-func (s *session) beforeWrite(ctx context.Context, w guard.Pending) error {
-	if w.IsEvent() {
-		return nil
+// beforeWrite is the guard's hook: it holds what a breakpoint stops, and then has
+// next, which may be nil, decide. Events are never held: their broadcaster writes
+// one after the other, and the controller does not wait for them.
+func (s *session) beforeWrite(next func(context.Context, guard.Pending) error) func(context.Context, guard.Pending) error {
+	return func(ctx context.Context, w guard.Pending) error {
+		if !w.IsEvent() {
+			cause := w.Cause()
+			if err := s.tap.BeforeWrite(ctx, cmp.Or(cause.Controller, w.Controller()), cause, w.String); err != nil {
+				return err
+			}
+		}
+		if next == nil {
+			return nil
+		}
+		return next(ctx, w)
 	}
-	cause := w.Cause()
-	return s.tap.BeforeWrite(ctx, cmp.Or(cause.Controller, w.Controller()), cause, w.String)
 }

@@ -119,3 +119,19 @@ func distance(a, b string) int {
 	}
 	return row[len(b)]
 }
+
+// Resolve is the name of the controller that a name or an alias means; its error
+// is an *UnknownError.
+func Resolve(name string) (string, error) {
+	canonical := map[string]string{}
+	for _, r := range table() {
+		canonical[r.name] = r.name
+		for _, a := range r.aliases {
+			canonical[a] = r.name
+		}
+	}
+	if full, ok := canonical[name]; ok {
+		return full, nil
+	}
+	return "", &UnknownError{Name: name, Near: near(name, canonical)}
+}

@@ -1,0 +1,130 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/pflag"
+
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/approve"
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+)
+
+// approvalFlags say who decides about the loops' writes.
+type approvalFlags struct {
+	ask    bool
+	policy string
+}
+
+func (a *approvalFlags) addTo(flags *pflag.FlagSet) {
+	flags.BoolVar(&a.ask, "ask", false, "have each write of the loops wait for a yes")
+	flags.StringVar(&a.policy, "approve-policy", "", "let out the writes that this policy allows; the others are skipped, or asked about with --ask")
+}
+
+func (a *approvalFlags) given() bool { return a.ask || a.policy != "" }
+
+func (a *approvalFlags) check(mode state.Mode) error {
+	if a.given() && mode != state.ModeActive {
+		return errors.New("--ask and --approve-policy decide about real writes, and this run is dry: add --sandbox, or leave them out")
+	}
+	return nil
+}
+
+// decision is who decides: nobody where it is zero.
+type decision struct {
+	ask    bool
+	policy *approve.Policy
+}
+
+// load reads the policy. Who is to be asked needs a terminal; with a policy it can
+// be done without.
+func (a *approvalFlags) load(in io.Reader, out io.Writer) (decision, error) {
+	return a.loadFor(isTerminal(in) && isTerminal(out))
+}
+
+func (a *approvalFlags) loadFor(terminal bool) (d decision, err error) {
+	if a.policy != "" {
+		if d.policy, err = readPolicy(a.policy); err != nil {
+			return d, err
+		}
+	}
+	d.ask = a.ask && terminal
+	if a.ask && !terminal && d.policy == nil {
+		return d, errors.New("--ask needs a terminal to ask on: run it on one, or say with --approve-policy FILE what may be written")
+	}
+	return d, nil
+}
+
+// readPolicy reads a policy from a file.
+func readPolicy(file string) (*approve.Policy, error) {
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("read the policy: %w: check the path", err)
+	}
+	policy, err := approve.Parse(file, content, controllers.Resolve)
+	if err != nil {
+		return nil, fmt.Errorf("read the policy:\n%w", err)
+	}
+	return policy, nil
+}
+
+// approval is the gate at which the loops' writes stand; nil where they need no
+// leave.
+type approval struct {
+	gate   *approve.Gate
+	policy *approve.Policy
+	// broken is for tests that must see the gate fail; see approve.Broken.
+	broken approve.Broken
+}
+
+// decide puts up the gate. Nothing may be connected yet.
+func (s *session) decide(d decision) {
+	if !d.ask && d.policy == nil {
+		return
+	}
+	s.approval.policy = d.policy
+	s.approval.gate = approve.New(approve.Options{
+		Policy: d.policy, Ask: d.ask, Recorder: s.hub, Broken: s.approval.broken,
+	})
+	if !d.ask {
+		s.note("approve", "what no rule of the policy allows is skipped; SIGUSR1 to process %d releases the brake, should it come on", os.Getpid())
+	}
+}
+
+// never reports whether nothing that a loop writes can leave.
+func (a approval) never(controller string) bool {
+	return a.gate != nil && !a.gate.Asks() && (a.policy == nil || !a.policy.Concerns(controller))
+}
+
+// questions are those that wait, with what the journal knows of their causes.
+func (s *session) questions() []state.Question {
+	questions := s.approval.gate.Questions()
+	if len(questions) == 0 {
+		return nil
+	}
+	snap := s.hub.Snapshot()
+	for i := range questions {
+		questions[i].Why = whyOf(snap, questions[i].Cause)
+	}
+	return questions
+}
+
+// whyOf says in a line why something is written: the sync, and the event that
+// caused it as far as the journal knows.
+func whyOf(snap *state.Snapshot, cause state.Cause) string {
+	text := cause.String()
+	if cause.Kind != state.CauseSync {
+		return text
+	}
+	key := snap.Key(cause.Controller, cause.Queue, cause.Key)
+	if key == nil {
+		return text
+	}
+	if run, _, running := key.Running(); running && run.Sync == cause.Sync && run.Cause.Kind != "" {
+		text += " ← " + run.Cause.String()
+	}
+	return text
+}

@@ -1,0 +1,68 @@
+package main
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/approve"
+	"github.com/kctl-ctrl/kctl-ctrl/render"
+)
+
+func newPolicyCommand(streams genericiooptions.IOStreams) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "policy",
+		Short: "Check a policy for --approve-policy, and print its schema",
+		Long: `An ApprovePolicy says which writes of the loops may leave without a question, and
+how many, for 'run --approve-policy FILE'. See docs/policy.md.`,
+		Args: onlyCommands,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(&cobra.Command{
+		Use:   "validate FILE...",
+		Short: "Check policies, with the line of whatever is wrong",
+		Example: `  # Is this what run would take?
+  kctl-ctrl policy validate policy.yaml`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(_ *cobra.Command, files []string) error {
+			for _, file := range files {
+				policy, err := readPolicy(file)
+				if err != nil {
+					return err
+				}
+				fmt.Fprintln(streams.Out, render.Sanitise(file+": "+describePolicy(policy)))
+			}
+			return nil
+		},
+	}, &cobra.Command{
+		Use:   "schema",
+		Short: "Print the JSON schema of a policy, for editors",
+		Args:  noArguments,
+		RunE: func(*cobra.Command, []string) error {
+			_, err := io.WriteString(streams.Out, string(approve.Schema()))
+			return err
+		},
+	})
+	return cmd
+}
+
+// describePolicy says what a policy comes to.
+func describePolicy(p *approve.Policy) string {
+	text := fmt.Sprintf("valid, %d rules", len(p.Allow))
+	if len(p.Allow) == 1 {
+		text = "valid, 1 rule"
+	}
+	writes, deletes := p.Limits.WritesPerMinute, p.Limits.DeletesInTotal
+	if writes != nil {
+		text += fmt.Sprintf(", at most %d writes per minute", *writes)
+	}
+	if deletes != nil {
+		text += fmt.Sprintf(", at most %d deletes in total", *deletes)
+	}
+	if writes == nil && deletes == nil {
+		text += ", no limits"
+	}
+	return text
+}

@@ -1,0 +1,31 @@
+//go:build unix
+
+package main
+
+import (
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+// releaseBySignal has SIGUSR1 release the brake, for a run that nobody sits
+// before; it returns what ends that.
+func releaseBySignal(s *session) (stop func()) {
+	gate := s.approval.gate
+	if gate == nil {
+		return func() {}
+	}
+	signals, done := make(chan os.Signal, 1), make(chan struct{})
+	signal.Notify(signals, syscall.SIGUSR1)
+	go func() {
+		for {
+			select {
+			case <-signals:
+				gate.Release("SIGUSR1")
+			case <-done:
+				return
+			}
+		}
+	}()
+	return func() { signal.Stop(signals); close(done) }
+}

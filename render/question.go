@@ -1,0 +1,107 @@
+package render
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+)
+
+// QuestionOptions shape a question on a terminal.
+type QuestionOptions struct {
+	Color bool
+	// Width cuts lines to a number of cells; zero leaves them whole.
+	Width int
+	// Fields bounds the field changes; zero is no bound.
+	Fields int
+	// More counts the questions behind this one.
+	More int
+}
+
+// answerKey is a key of a question; what is empty where the question says it.
+type answerKey struct {
+	key    string
+	answer state.Answer
+	what   string
+}
+
+func answerKeys() []answerKey {
+	return []answerKey{
+		{"y", state.AnswerYes, "yes, this one"},
+		{"k", state.AnswerKey, ""},
+		{"c", state.AnswerController, ""},
+		{"v", state.AnswerVerb, ""},
+		{"s", state.AnswerSkip, "skip: the loop gets an error and tries again later"},
+	}
+}
+
+// AnswerOf is the answer that a key or a word gives to a question; false for
+// anything else, and for what cannot be answered to this one.
+func AnswerOf(q state.Question, word string) (state.Answer, bool) {
+	for _, k := range answerKeys() {
+		if word == k.key || word == string(k.answer) {
+			_, covers := q.Covers[k.answer]
+			return k.answer, covers || k.what != ""
+		}
+	}
+	return "", false
+}
+
+// Question prints a write that waits: what it would change, why, and the keys.
+// Every line but the last ends with a newline: what is typed follows it.
+func Question(w io.Writer, q state.Question, o QuestionOptions) error {
+	head := line{{fmt.Sprintf("question %d", q.ID), yellow}, {"  " + ShortName(q.Controller), cyan}}
+	if q.Cause.Key != "" {
+		head = append(head, span{"  " + q.Cause.Key, bold})
+	}
+	if o.More > 0 {
+		head = append(head, span{fmt.Sprintf("  (%d more wait)", o.More), dim})
+	}
+	lines := []line{{}, head, {{"  " + q.Text, questionStyle(q)}}}
+	for i, c := range q.Diff {
+		if o.Fields > 0 && i == o.Fields {
+			lines = append(lines, line{{fmt.Sprintf("%s… %d more fields: d shows all", diffIndent, len(q.Diff)-i), dim}})
+			break
+		}
+		lines = append(lines, change(c))
+	}
+	switch {
+	case q.Problem != "":
+		lines = append(lines, line{{diffIndent + "what it changes cannot be told: " + q.Problem, yellow}})
+	case len(q.Diff) > 0 && q.Approximate:
+		lines = append(lines, line{{diffIndent + "(before the server's defaulting and admission)", dim}})
+	case len(q.Diff) == 0 && q.Verb != "delete" && q.Verb != "deletecollection":
+		lines = append(lines, line{{diffIndent + "(no field changes are known of it)", dim}})
+	}
+	if q.Why != "" {
+		lines = append(lines, line{{"  ← " + q.Why, dim}})
+	}
+	if q.Skipped > 0 {
+		lines = append(lines, line{{fmt.Sprintf("  skipped before: %d", q.Skipped), yellow}})
+	}
+	for _, k := range answerKeys() {
+		what := k.what
+		if covers := q.Covers[k.answer]; covers != "" {
+			what = covers
+		}
+		if what != "" {
+			lines = append(lines, line{{"  " + k.key, bold}, {"  " + what, plain}})
+		}
+	}
+	lines = append(lines, line{{"  q", bold}, {"  quit: nothing more is written", plain}})
+	var out strings.Builder
+	for _, l := range lines {
+		out.WriteString(l.draw(o.Width, o.Color) + "\n")
+	}
+	out.WriteString(line{{fmt.Sprintf("%d> ", q.ID), yellow}}.draw(0, o.Color))
+	_, err := io.WriteString(w, out.String())
+	return err
+}
+
+func questionStyle(q state.Question) style {
+	if strings.HasPrefix(q.Verb, "delete") || q.Subresource == "eviction" {
+		return red
+	}
+	return bold
+}
