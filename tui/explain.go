@@ -9,6 +9,7 @@ const (
 	aboutTree        = `An object names its owners in metadata.ownerReferences. The garbage collector deletes what has lost its last owner; that is how deleting a Deployment takes its ReplicaSets and Pods along.`
 	aboutRevisions   = `A revision is a recorded version of a pod template: a ReplicaSet of a Deployment, a ControllerRevision of a StatefulSet or DaemonSet. Rolling back makes an old one the newest again.`
 	aboutLeases      = `A Lease is a record that one process holds and renews. Of several instances of a controller manager the one whose name stands in it acts, the others wait until it has not been renewed for its duration.`
+	aboutApprovals   = `Each row is a write that a loop is about to send. The worker that makes it stands still until you answer, and so does its key; the other workers go on. A skipped write is answered as by a server with an error inside: the loop takes it for a failure, backs off, and asks again later. What has waited is looked at once more before it leaves, and is not sent where its object has changed so that you would have said yes to something else.`
 	aboutTimeline    = `The journal: everything observed, in its order. Follow one object to see cause and effect: an event puts a key in a queue, a worker takes it, the sync writes, the write comes back as an event for the next loop.`
 )
 

@@ -27,6 +27,9 @@ func (m *model) View() string {
 	case w < minWidth || h < minHeight:
 		return strings.Join(fit(t, wrapped(fmt.Sprintf("This screen is %d×%d. kctl-ctrl needs %d×%d: make it larger, or use --plain.", w, h, minWidth, minHeight), w, styleText), w, h), "\n")
 	}
+	if m.approvals != nil {
+		m.approvals.load(m.env)
+	}
 	lines := []string{m.headline(w), m.tabs(w), m.titleLine(w)}
 	bottom := []string{m.bottom(w)}
 	if m.env.Player != nil {
@@ -35,6 +38,8 @@ func (m *model) View() string {
 	body := h - len(lines) - len(bottom)
 	if m.text != nil {
 		lines = append(lines, m.text.view(t, w, body)...)
+	} else if m.approvals != nil {
+		lines = append(lines, m.approvals.view(m.env, w, body)...)
 	} else {
 		lines = append(lines, m.page().view(m.env, w, body)...)
 	}
@@ -95,6 +100,9 @@ func (m *model) headline(w int) string {
 		right = append(right, span{fmt.Sprintf("dropped %d", n), styleBad})
 	} else {
 		right = append(right, span{"dropped 0", styleDim})
+	}
+	if n := e.waiting(); n > 0 {
+		right = append(right, span{fmt.Sprintf(" %d WAIT FOR YOU: A ", n), styleAlarm})
 	}
 	return spread(e.Theme, l, right, w)
 }
@@ -164,6 +172,8 @@ func (m *model) titleLine(w int) string {
 	if m.text != nil {
 		l = line{{" " + m.text.title, styleTitle}}
 		right = append(right, span{m.text.place(), styleDim})
+	} else if m.approvals != nil {
+		l = line{{" " + m.approvals.title(e), styleTitle}}
 	} else if e.connecting {
 		l = line{{" Connecting: " + lastNote(e.latest), styleTitle}}
 	} else {
@@ -195,6 +205,9 @@ func (m *model) alarm() string {
 			return fmt.Sprintf("NO ANSWER FROM THE API SERVER for %s: what is shown is STALE (%s)", age(m.env.now.Sub(since)), reason)
 		}
 	}
+	if reason := m.env.braked(); reason != "" {
+		return "THE BRAKE IS ON, nothing is written: " + reason + "; A, then b, releases it"
+	}
 	if p, ok := m.pages[pageLeases].(interface{ alarm(*env) string }); ok {
 		if text := p.alarm(m.env); text != "" {
 			return text
@@ -216,6 +229,8 @@ func (m *model) bottom(w int) string {
 		return line{{" " + m.said.text, styleText}}.draw(t, w, false, styleText)
 	case m.text != nil:
 		return footer(t, m.text.actions(m), w)
+	case m.approvals != nil:
+		return footer(t, m.approvals.actions(m), w)
 	}
 	return footer(t, append(m.page().actions(m.env), m.actions()...), w)
 }

@@ -25,6 +25,7 @@ type model struct {
 
 	width, height int
 	text          *textView
+	approvals     *approvalsView
 	prompt        *prompt
 	confirm       *confirmMsg
 	said          sayMsg
@@ -292,6 +293,9 @@ func (m *model) key(msg tea.KeyMsg) tea.Cmd {
 		m.text.key(key)
 		return nil
 	}
+	if m.approvals != nil {
+		return m.approvals.pressed(m, key)
+	}
 	if a, ok := find(m.page().actions(m.env), key); ok {
 		return m.do(a)
 	}
@@ -361,7 +365,7 @@ func (m *model) jump(to pageID, s subject) tea.Cmd {
 }
 
 func (m *model) show(to pageID, remember bool) tea.Cmd {
-	m.text = nil
+	m.text, m.approvals = nil, nil
 	if to == m.shown {
 		return nil
 	}

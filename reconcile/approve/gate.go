@@ -147,7 +147,7 @@ func (g *Gate) wait(ctx context.Context, w *waiting, text string) outcome {
 		q.Skipped = g.skips[s.identity()]
 		g.waiting = append(g.waiting, w)
 		if !q.Braked {
-			g.note(s.controller, true, "question %d: %s%s", q.ID, q.Text, forKey(s.cause.Key))
+			g.note(s.controller, false, "question %d: %s%s", q.ID, q.Text, forKey(s.cause.Key))
 		}
 		g.notify()
 	}

@@ -55,9 +55,25 @@ func (p Pending) preview(ctx context.Context, via *transport) (Preview, error) {
 		return out, err
 	}
 	if a.object != nil && w.guard.diff != nil {
-		out.Diff, out.Approximate = w.guard.diff(p.Object(), a.old, a.object), true
+		out.Diff, out.Approximate = w.guard.diff(p.Object(), a.old, p.asSent(a)), true
 	}
 	return out, nil
+}
+
+// asSent is what is to be, without what the answer makes up for a create.
+func (p Pending) asSent(a answer) object {
+	if a.old != nil {
+		return a.object
+	}
+	named := p.Object().Name != ""
+	return withMeta(a.object, func(m object) {
+		for _, field := range []string{"uid", "creationTimestamp", "generation"} {
+			delete(m, field)
+		}
+		if !named {
+			delete(m, "name")
+		}
+	})
 }
 
 // startsFromObject reports whether a write is about an object that is there.

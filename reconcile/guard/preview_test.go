@@ -75,6 +75,9 @@ func TestPreviewSaysWhatAWriteWouldDo(t *testing.T) {
 				_, err := w.typed.CoreV1().Pods("shop").Create(t.Context(), created, metav1.CreateOptions{})
 				return err
 			}, "")
+			if strings.Contains(fields(p), "metadata.uid") || strings.Contains(fields(p), "creationTimestamp") {
+				t.Errorf("create: what the server makes is shown:\n%s", fields(p))
+			}
 			if got := fields(p); err != nil || !strings.Contains(got, `spec.containers[name=web].image: →"web:1"`) || !p.Approximate {
 				t.Errorf("create: %v, %+v", err, p)
 			}

@@ -1,0 +1,313 @@
+package tui
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"github.com/kctl-ctrl/kctl-ctrl/render"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+)
+
+// approvalsView are the writes that wait for an answer, over any page.
+type approvalsView struct {
+	list      list
+	questions []state.Question
+	// drawn is the question that the picture showed under the cursor: an answer is
+	// taken for no other, so that none is given to what came there meanwhile.
+	drawn int
+}
+
+// waiting counts the questions without an answer.
+func (e *env) waiting() int {
+	if e.Approvals == nil {
+		return 0
+	}
+	n := 0
+	for _, q := range e.Approvals.Questions() {
+		if !q.Braked {
+			n++
+		}
+	}
+	return n
+}
+
+// braked is why no write leaves; empty where the brake is off.
+func (e *env) braked() string {
+	if e.Approvals == nil {
+		return ""
+	}
+	reason, _ := e.Approvals.Brake()
+	return reason
+}
+
+func (m *model) openApprovals() tea.Cmd {
+	m.approvals = &approvalsView{list: list{columns: []column{
+		{title: "NO", right: true, min: 2},
+		{title: "CONTROLLER", min: 10, max: 24, drop: 3},
+		{title: "KEY", min: 8, max: 32, drop: 2},
+		{title: "WRITE", min: 20, grow: true},
+		{title: "WAITS", right: true, min: 5, aging: true, drop: 1},
+		{title: "FOR", min: 4, max: 9},
+	}}}
+	return nil
+}
+
+// questionRows are the questions as a list shows them.
+type questionRows struct {
+	e   *env
+	all []state.Question
+}
+
+func (r questionRows) Len() int        { return len(r.all) }
+func (r questionRows) ID(i int) string { return itoa(r.all[i].ID) }
+
+func (r questionRows) Find(id string) int {
+	for i, q := range r.all {
+		if itoa(q.ID) == id {
+			return i
+		}
+	}
+	return -1
+}
+
+func (r questionRows) Cells(i int) []cell {
+	q := r.all[i]
+	waits := word("you", styleWarn)
+	if q.Braked {
+		waits = word("the brake", styleBad)
+	}
+	return []cell{
+		plainCell(itoa(q.ID)), plainCell(render.ShortName(q.Controller)), plainCell(q.Cause.Key),
+		word(q.Text, styleIf(deletes(q), styleBad)), plainCell(r.e.ago(q.Since)), waits,
+	}
+}
+
+func deletes(q state.Question) bool {
+	return strings.HasPrefix(q.Verb, "delete") || q.Subresource == "eviction"
+}
+
+func (v *approvalsView) title(e *env) string {
+	text := fmt.Sprintf("%d writes wait", len(v.questions))
+	if len(v.questions) == 1 {
+		text = "1 write waits"
+	}
+	switch n := len(e.Approvals.Approved()); {
+	case n == 1:
+		text += ", 1 approval for more than one write"
+	case n > 1:
+		text += fmt.Sprintf(", %d approvals for more than one write", n)
+	}
+	return text
+}
+
+// load takes the questions for a picture.
+func (v *approvalsView) load(e *env) {
+	v.questions = e.Approvals.Questions()
+	v.list.sync(questionRows{e, v.questions})
+	v.list.move(questionRows{e, v.questions}, 0)
+}
+
+// view draws the list, and the question under the cursor beside or below it.
+func (v *approvalsView) view(e *env, w, h int) []string {
+	rows := questionRows{e, v.questions}
+	draw := func(w, h int) []string { return v.list.view(e.Theme, rows, w, h, "No write waits.") }
+	detail := func(w int) []line {
+		q, ok := v.under()
+		if !ok {
+			return nil
+		}
+		return questionLines(e, q, w)
+	}
+	var out []string
+	if w >= wide {
+		out = beside(e.Theme, w, h, draw, detail)
+	} else {
+		top := min(max(h/3, 4), len(v.questions)+1)
+		top = max(top, min(h, 3))
+		out = append(draw(w, top), fit(e.Theme, detail(w), w, h-top)...)
+	}
+	v.drawn = 0
+	if q, ok := v.under(); ok {
+		v.drawn = q.ID
+	}
+	return out
+}
+
+// under is the question under the cursor, of those last drawn.
+func (v *approvalsView) under() (state.Question, bool) {
+	if v.list.cursor < len(v.questions) {
+		return v.questions[v.list.cursor], true
+	}
+	return state.Question{}, false
+}
+
+// questionLines is all that is known of a question.
+func questionLines(e *env, q state.Question, w int) []line {
+	out := []line{{}, {{" " + q.Text, pickBad(deletes(q))}}}
+	out = append(out, indent(wrapped("← "+q.Why, w-3, styleDim), 1)...)
+	switch {
+	case q.Braked:
+		out = append(out, line{{" approved; it waits for the brake", styleWarn}})
+	case q.Skipped > 0:
+		out = append(out, line{{fmt.Sprintf(" skipped before: %d", q.Skipped), styleWarn}})
+	}
+	if q.Problem != "" {
+		out = append(out, indent(wrapped("what it changes cannot be told: "+q.Problem, w-3, styleWarn), 1)...)
+		return out
+	}
+	if len(q.Diff) == 0 && deletes(q) {
+		return out
+	}
+	return append(out, fieldLines(state.WriteFinished{Diff: q.Diff, Approximate: q.Approximate}, w)...)
+}
+
+func pickBad(bad bool) styleName {
+	if bad {
+		return styleBad
+	}
+	return styleBold
+}
+
+// pressed is a key while the questions are open.
+func (v *approvalsView) pressed(m *model, key string) tea.Cmd {
+	if a, ok := find(v.actions(m), key); ok {
+		return m.do(a)
+	}
+	v.list.key(questionRows{m.env, v.questions}, key)
+	return nil
+}
+
+// actions are the keys. The answers for more than one write are capitals: k and j
+// move the cursor, and must never approve anything.
+func (v *approvalsView) actions(m *model) []action {
+	e := m.env
+	q, ok := v.under()
+	none := ""
+	switch {
+	case !ok:
+		none = "no write waits"
+	case q.Braked:
+		none = "it is approved, and waits for the brake"
+	}
+	brake := action{keys: []string{"b"}, label: "brake", help: "Put the brake on: nothing is written until you release it.", do: func() tea.Cmd { return v.setBrake(e, true) }}
+	if e.braked() != "" {
+		brake.label, brake.help = "release", "Release the brake; the limits count anew."
+		brake.do = func() tea.Cmd { return v.setBrake(e, false) }
+	}
+	nothing := ""
+	if len(e.Approvals.Approved()) == 0 {
+		nothing = "nothing is approved beyond single writes"
+	}
+	skip := ""
+	if !ok {
+		skip = none
+	}
+	return []action{
+		{keys: []string{"y"}, label: "yes", help: "Let this one write go.", off: none, do: func() tea.Cmd { return v.answer(e, state.AnswerYes) }},
+		{keys: []string{"s"}, label: "skip", help: "Answer it with an error: the loop tries again later.", off: skip, do: func() tea.Cmd { return v.answer(e, state.AnswerSkip) }},
+		{keys: []string{"K"}, label: "key", help: coversHelp(q, state.AnswerKey, "of this key"), off: firstOf(none, uncovered(q, state.AnswerKey)), do: func() tea.Cmd { return v.answer(e, state.AnswerKey) }},
+		{keys: []string{"C"}, label: "controller", help: coversHelp(q, state.AnswerController, "of this controller"), off: firstOf(none, uncovered(q, state.AnswerController)), do: func() tea.Cmd { return v.sure(e, q, state.AnswerController) }},
+		{keys: []string{"V"}, label: "verb", help: coversHelp(q, state.AnswerVerb, "with this verb"), off: firstOf(none, uncovered(q, state.AnswerVerb)), do: func() tea.Cmd { return v.sure(e, q, state.AnswerVerb) }},
+		brake,
+		{keys: []string{"w"}, label: "withdraw", help: "Withdraw all approvals for more than one write.", off: nothing, do: func() tea.Cmd { return v.withdraw(e) }},
+		{keys: []string{"enter"}, label: "whole", help: "Show the question whole, with what each answer covers.", off: skip, do: func() tea.Cmd { return send(showMsg{v.whole(e, q)}) }},
+		{keys: []string{"?"}, label: "help", help: "Show these keys.", do: func() tea.Cmd { return v.help(m) }},
+		{keys: []string{"esc", "A", "q"}, label: "close", help: "Go back to the page; what waits goes on waiting.", do: func() tea.Cmd { m.approvals = nil; return nil }},
+	}
+}
+
+func coversHelp(q state.Question, a state.Answer, otherwise string) string {
+	if covers := q.Covers[a]; covers != "" {
+		return "Let it go, and from now on " + covers + "."
+	}
+	return "Let it go, and from now on every write " + otherwise + "."
+}
+
+func uncovered(q state.Question, a state.Answer) string {
+	if q.Covers[a] == "" {
+		return "this write has none"
+	}
+	return ""
+}
+
+var errMoved = errors.New("the question under the cursor is another one now: look, and answer again")
+
+// answer answers the question that the picture showed.
+func (v *approvalsView) answer(e *env, a state.Answer) tea.Cmd {
+	q, _ := v.under()
+	if q.ID != v.drawn {
+		return complain(errMoved.Error())
+	}
+	v.drawn = 0 // the next one has to be seen first
+	return give(e, q, a)
+}
+
+func give(e *env, q state.Question, a state.Answer) tea.Cmd {
+	if err := e.Approvals.Answer(q.ID, a); err != nil {
+		return complain(fmt.Sprintf("answer question %d: %v", q.ID, err))
+	}
+	switch covers := q.Covers[a]; {
+	case a == state.AnswerSkip:
+		return say(fmt.Sprintf("Skipped %s.", q.Text))
+	case covers != "":
+		return say(fmt.Sprintf("Approved %s, and from now on %s.", q.Text, covers))
+	}
+	return say(fmt.Sprintf("Approved %s.", q.Text))
+}
+
+// sure asks once more before an answer that covers much.
+func (v *approvalsView) sure(e *env, q state.Question, a state.Answer) tea.Cmd {
+	if q.ID != v.drawn {
+		return complain(errMoved.Error())
+	}
+	return send(confirmMsg{question: "From now on, let " + q.Covers[a] + " go?", yes: func() tea.Cmd { return give(e, q, a) }})
+}
+
+func (v *approvalsView) setBrake(e *env, on bool) tea.Cmd {
+	if err := e.Approvals.SetBrake(on); err != nil {
+		return complain("the brake: " + err.Error())
+	}
+	if on {
+		return say("The brake is on: nothing is written until you release it.")
+	}
+	return say("The brake is released.")
+}
+
+func (v *approvalsView) withdraw(e *env) tea.Cmd {
+	if err := e.Approvals.Withdraw(); err != nil {
+		return complain("withdraw: " + err.Error())
+	}
+	return say("Each write is asked about again.")
+}
+
+// whole is a question as a text.
+func (v *approvalsView) whole(e *env, q state.Question) textView {
+	return textView{title: fmt.Sprintf("Question %d of %s", q.ID, q.Controller), lines: func(w int) []line {
+		out := questionLines(e, q, w)[1:]
+		out = append(out, line{}, heading("What the answers cover"))
+		for _, k := range []struct {
+			key    string
+			answer state.Answer
+		}{{"K", state.AnswerKey}, {"C", state.AnswerController}, {"V", state.AnswerVerb}} {
+			out = append(out, fact(k.key, q.Covers[k.answer], styleText)...)
+		}
+		if approved := e.Approvals.Approved(); len(approved) > 0 {
+			out = append(out, line{}, heading("Approved already"))
+			for _, a := range approved {
+				out = append(out, line{{" " + a, styleText}})
+			}
+		}
+		return out
+	}}
+}
+
+func (v *approvalsView) help(m *model) tea.Cmd {
+	actions := v.actions(m)
+	return send(showMsg{textView{title: "Help: writes that wait", lines: func(w int) []line {
+		out := indent(wrapped(aboutApprovals, min(w-2, 100), styleText), 1)
+		return append(append(out, line{}), keyLines(actions, w)...)
+	}}})
+}
