@@ -231,6 +231,17 @@ func (p *proof) dryRun(t *testing.T, m state.Mode, broken guard.Broken) {
 	if s.config, err = connect.Server(connect.Endpoint(p.Endpoint()), wrap, connect.Limits{QPS: -1}); err != nil {
 		t.Fatal(err)
 	}
+	p.tryWanted(t, s, func(w state.WriteFinished) {
+		if w.Result == state.WriteDone {
+			t.Errorf("the journal calls a write of a dry run done: %s", state.Describe(w))
+		}
+	})
+}
+
+// tryWanted starts all loops of a session that is connected, and returns when each
+// of wanted has been tried and answered. Every write is looked at.
+func (p *proof) tryWanted(t *testing.T, s *session, look func(state.WriteFinished)) {
+	t.Helper()
 	options, err := controllers.NewOptions()
 	if err != nil {
 		t.Fatal(err)
@@ -261,9 +272,7 @@ func (p *proof) dryRun(t *testing.T, m state.Mode, broken guard.Broken) {
 		}
 		for _, e := range entries {
 			if w, ok := e.Event.(state.WriteFinished); ok {
-				if w.Result == state.WriteDone {
-					t.Errorf("the journal calls a write of a dry run done: %s", state.Describe(w))
-				}
+				look(w)
 				resource := w.Object.Resource
 				if w.Subresource != "" {
 					resource += "/" + w.Subresource

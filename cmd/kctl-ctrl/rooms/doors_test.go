@@ -267,12 +267,14 @@ import (
 	}
 }
 
-// TestNobodyBreaksTheGuard: guard.Broken is for tests of the tests. What the
-// program hands to the guard is a session's, and nothing but a test sets that.
+// TestNobodyBreaksTheGuard: guard.Broken and approve.Broken are for tests of the
+// tests. What the program hands to guard and gate is a session's, and nothing but
+// a test sets that.
 func TestNobodyBreaksTheGuard(t *testing.T) {
 	handedOn := 0
 	eachFile(t, func(p listed, rel string, f *ast.File, fset *token.FileSet) {
-		if inRoom(p.ImportPath, "reconcile/guard") || !slices.Contains(p.Imports, module+"reconcile/guard") {
+		if inRoom(p.ImportPath, "reconcile/guard") || inRoom(p.ImportPath, "reconcile/approve") ||
+			!slices.Contains(p.Imports, module+"reconcile/guard") && !slices.Contains(p.Imports, module+"reconcile/approve") {
 			return
 		}
 		found, passed := breaks(fset, f)
@@ -281,8 +283,8 @@ func TestNobodyBreaksTheGuard(t *testing.T) {
 			t.Errorf("%s, line %d: %s\n\tonly tests switch parts of the guard off", rel, b.line, b.what)
 		}
 	})
-	if handedOn != 1 {
-		t.Errorf("a session's guard.Broken is handed on in %d places, want one: the scan does not see it", handedOn)
+	if handedOn != 2 {
+		t.Errorf("a session's guard.Broken and approve.Broken are handed on in %d places, want two: the scan does not see them", handedOn)
 	}
 }
 
@@ -294,7 +296,7 @@ func breaks(fset *token.FileSet, f *ast.File) (found []making, handedOn int) {
 	ast.Inspect(f, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.Ident:
-			if n.Name == "SkipDeleteRewrite" {
+			if n.Name == "SkipDeleteRewrite" || n.Name == "LetThrough" {
 				report(n, "names "+n.Name)
 			}
 		case *ast.CompositeLit:
@@ -331,6 +333,7 @@ func TestBreaksSees(t *testing.T) {
 	for source, want := range map[string]int{
 		`func f(s *session) { s.broken = b }`:                               1,
 		`func f(s *session) { s.broken.SkipDeleteRewrite = true }`:          1,
+		`func f(s *session) { s.approval.broken.LetThrough = true }`:        1,
 		`func f(o guard.Options) { o.Broken = b }`:                          1,
 		`var o = guard.Options{Broken: b}`:                                  1,
 		`var b = guard.Broken{true}`:                                        1,

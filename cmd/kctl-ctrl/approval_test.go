@@ -1,0 +1,250 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/approve"
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard"
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/plan"
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/sandbox"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/connect"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+)
+
+// asked is a session on a sandbox whose loops ask before each write, and someone
+// who answers: yes, but to those that are to be skipped.
+type asked struct {
+	*session
+	t      *testing.T
+	client *kubernetes.Clientset
+
+	mu      sync.Mutex
+	skip    map[string]bool
+	skipped map[string]int // "controller key: write", in this round
+	wrote   map[string]bool
+}
+
+// askedHorizon is how far ahead a key may be due and still count as moving: a
+// loop that backs off from 5 ms, doubling, is beyond it after eight attempts.
+const askedHorizon = 500 * time.Millisecond
+
+func newAsked(t *testing.T) *asked {
+	t.Helper()
+	options, err := controllers.NewOptions()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := newSession(sessionOptions{logFile: filepath.Join(t.TempDir(), "log"), horizon: askedHorizon})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.shutDown(os.Stderr) })
+	s.decide(decision{ask: true})
+	a := &asked{session: s, t: t, skip: map[string]bool{}, skipped: map[string]int{}, wrote: map[string]bool{}}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() { defer close(done); a.answer(ctx) }()
+	t.Cleanup(func() { cancel(); <-done })
+	if err := s.startSandbox(t.Context(), sandboxFlags{nodes: 1, nodeCPU: "8", nodeMem: "32Gi", nodePods: "110", pods: "ready"}, options, "", state.ModeActive, func(string) {}); err != nil {
+		t.Fatal(err)
+	}
+	s.applyOptions.NoServiceAccountWait, s.applyOptions.NoQuotaWait = true, true // who does that may be skipped
+	if a.client, err = kubernetes.NewForConfig(s.world); err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// answer answers whatever is asked, at once.
+func (a *asked) answer(ctx context.Context) {
+	gate := a.approval.gate
+	for {
+		changed := gate.Changed()
+		for _, q := range gate.Questions() {
+			a.mu.Lock()
+			what := state.AnswerYes
+			if a.wrote[q.Controller] = true; a.skip[q.Controller] {
+				what = state.AnswerSkip
+				a.skipped[q.Controller+" "+q.Cause.Key+": "+q.Text]++
+			}
+			a.mu.Unlock()
+			_ = gate.Answer(q.ID, what) // it may have been withdrawn
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// skips begins a round in which what these loops write is skipped.
+func (a *asked) skips(controllers ...string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	clear(a.skip)
+	clear(a.skipped)
+	for _, c := range controllers {
+		a.skip[c] = true
+	}
+}
+
+// settles fails the test where the loops do not come to rest: a loop that spins
+// never does.
+func (a *asked) settles(when string) {
+	a.t.Helper()
+	ctx, cancel := context.WithTimeout(a.t.Context(), time.Minute)
+	defer cancel()
+	if _, err := a.settler.Wait(ctx); err != nil {
+		busy, _ := a.settler.Look()
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.t.Fatalf("%s: %v; moving: %q; skipped so far: %v", when, err, busy, a.skipped)
+	}
+}
+
+// live gives the scenario to the loops in a namespace, and then takes it away.
+func (a *asked) live(namespace string) {
+	a.t.Helper()
+	text, err := os.ReadFile(filepath.Join("testdata", "approval", "scenario.yaml"))
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	objects, err := plan.Load(plan.Sources{Files: []string{"-"}, Stdin: bytes.NewReader(bytes.ReplaceAll(text, []byte("NAME"), []byte(namespace)))})
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	if err := a.apply(a.t.Context(), objects, ""); err != nil {
+		a.t.Fatal(err)
+	}
+	a.settles(namespace + " has come")
+	for _, err := range []error{
+		a.client.CoreV1().Namespaces().Delete(a.t.Context(), namespace, metav1.DeleteOptions{}),
+		a.client.CoreV1().Nodes().Delete(a.t.Context(), namespace+"-node", metav1.DeleteOptions{}),
+	} {
+		if err != nil {
+			a.t.Fatal(err)
+		}
+	}
+	a.settles(namespace + " is to go")
+}
+
+// wanted writers are those that the scenario must bring to write, so that the test
+// tests something.
+var askedWriters = []string{
+	"clusterrole-aggregation-controller", "cronjob-controller", "daemonset-controller", "deployment-controller", "disruption-controller", "endpoints-controller",
+	"endpointslice-controller", "endpointslice-mirroring-controller", "ephemeral-volume-controller", "garbage-collector-controller",
+	"horizontal-pod-autoscaler-controller", "job-controller", "namespace-controller", "node-ipam-controller",
+	"persistentvolumeclaim-protection-controller", "persistentvolume-binder-controller", "replicaset-controller", "replicationcontroller-controller",
+	"resourcequota-controller", "root-ca-certificate-publisher-controller", "serviceaccount-controller", "serviceaccount-token-controller",
+	"statefulset-controller", "ttl-after-finished-controller", "ttl-controller", "validatingadmissionpolicy-status-controller",
+}
+
+// TestSkippedLoopsBackOff skips what each loop writes in turn, while the others
+// write: each backs off, and none spins. The loops come to rest though nothing of
+// what they want is done, after few attempts at each write.
+func TestSkippedLoopsBackOff(t *testing.T) {
+	a := newAsked(t)
+	a.live("all-yes")
+	a.mu.Lock()
+	writers := slices.Sorted(maps.Keys(a.wrote))
+	a.mu.Unlock()
+	for _, w := range askedWriters {
+		if !slices.Contains(writers, w) {
+			t.Errorf("%s has not written: the scenario lacks what it is for", w)
+		}
+	}
+	const most = 25 // attempts at one write
+	for i, w := range writers {
+		begin := time.Now()
+		a.skips(w)
+		a.live("no-" + strings.TrimSuffix(w, "-controller"))
+		a.mu.Lock()
+		attempts, worst := 0, ""
+		for what, n := range a.skipped {
+			attempts += n
+			if n > a.skipped[worst] {
+				worst = what
+			}
+		}
+		t.Logf("%d %s: %d skips of %d writes, at most %d of one (%s), in %s", i, w, attempts, len(a.skipped), a.skipped[worst], worst, time.Since(begin).Round(10*time.Millisecond))
+		if attempts == 0 {
+			t.Errorf("%s was not skipped", w)
+		}
+		if n := a.skipped[worst]; n > most {
+			t.Errorf("%s tried %d times: it does not back off", worst, n)
+		}
+		a.mu.Unlock()
+		a.skips()
+	}
+}
+
+// guarded runs all loops for real over the seeds of a proof, behind a gate whose
+// policy allows nothing, until each write of wanted was tried.
+func (p *proof) skipped(t *testing.T, broken approve.Broken) {
+	t.Helper()
+	endpoint := p.Endpoint()
+	grant, err := guard.GrantSandbox(endpoint.URL, endpoint.CA, sandbox.Recognise)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := newSession(sessionOptions{logFile: filepath.Join(t.TempDir(), "log")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.shutDown(os.Stderr)
+	s.approval.broken = broken
+	s.decide(decision{policy: &approve.Policy{}})
+	wrap, err := s.guarded(guard.Options{Mode: state.ModeActive, Grant: grant, Before: s.approval.gate.Before})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.config, err = connect.Server(connect.Endpoint(endpoint), wrap, connect.Limits{QPS: -1}); err != nil {
+		t.Fatal(err)
+	}
+	p.tryWanted(t, s, func(w state.WriteFinished) {
+		if w.Result != state.WriteRefused && broken == (approve.Broken{}) {
+			t.Errorf("a write was not skipped: %s", state.Describe(w))
+		}
+	})
+}
+
+// TestSkippedPersistsNothing: what a gate skips has not left, says the server.
+func TestSkippedPersistsNothing(t *testing.T) {
+	p := newProof(t)
+	before := p.revisions(t)
+	p.skipped(t, approve.Broken{})
+	for _, change := range changes(before, p.revisions(t)) {
+		t.Errorf("etcd: %s", change)
+	}
+	if all, _ := p.mutations(t); len(all) > 0 {
+		t.Errorf("audit log: %d mutating requests left the process: %q", len(all), all)
+	}
+}
+
+// TestProofSeesABrokenGate lets writes through: the proof must notice, in both
+// records.
+func TestProofSeesABrokenGate(t *testing.T) {
+	p := newProof(t)
+	before := p.revisions(t)
+	p.skipped(t, approve.Broken{LetThrough: true})
+	if len(changes(before, p.revisions(t))) == 0 {
+		t.Error("etcd shows no change though the gate lets writes through")
+	}
+	if _, real := p.mutations(t); len(real) == 0 {
+		t.Error("the audit log shows no write though the gate lets them through")
+	}
+}
