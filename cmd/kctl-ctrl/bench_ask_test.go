@@ -57,7 +57,7 @@ func BenchmarkAsk(b *testing.B) {
 	binary := buildProgram(b)
 	for name, namespaces := range map[string]int{"50 namespaces of 1000 objects": 50, "one namespace of 50000 objects": 1} {
 		b.Run(name, func(b *testing.B) {
-			c := newAsked(b, binary, namespaces)
+			c := newBenchedCluster(b, binary, namespaces)
 			for b.Loop() {
 				c.tree()
 				c.verb("get leases", "get", "leases", "-A")
@@ -66,7 +66,7 @@ func BenchmarkAsk(b *testing.B) {
 		})
 	}
 	b.Run("help", func(b *testing.B) {
-		c := &asked{B: b, binary: binary}
+		c := &benchedCluster{B: b, binary: binary}
 		for b.Loop() {
 			c.verb("--help", "--help")
 		}
@@ -85,15 +85,15 @@ func buildProgram(b *testing.B) string {
 	return binary
 }
 
-// asked is a filled sandbox behind a meter.
-type asked struct {
+// benchedCluster is a filled sandbox behind a meter.
+type benchedCluster struct {
 	*testing.B
 	binary     string
 	kubeconfig string
 	wire       *wireMeter
 }
 
-func newAsked(b *testing.B, binary string, namespaces int) *asked {
+func newBenchedCluster(b *testing.B, binary string, namespaces int) *benchedCluster {
 	b.Helper()
 	sb, err := sandbox.Start(b.Context(), sandbox.Options{DisableAdmission: []string{"ServiceAccount"}})
 	if err != nil {
@@ -105,7 +105,7 @@ func newAsked(b *testing.B, binary string, namespaces int) *asked {
 		b.Fatal(err)
 	}
 	b.Logf("filled in %v", time.Since(begin).Round(time.Second))
-	c := &asked{B: b, binary: binary, kubeconfig: filepath.Join(b.TempDir(), "kubeconfig"), wire: newWireMeter(b, sb.Endpoint().URL)}
+	c := &benchedCluster{B: b, binary: binary, kubeconfig: filepath.Join(b.TempDir(), "kubeconfig"), wire: newWireMeter(b, sb.Endpoint().URL)}
 	if _, err := sb.WriteKubeconfig(c.kubeconfig); err != nil {
 		b.Fatal(err)
 	}
@@ -157,7 +157,7 @@ func fillAsked(ctx context.Context, sb *sandbox.Sandbox, namespaces int) error {
 	}
 	for n := range namespaces {
 		name := fmt.Sprintf("ns-%d", n)
-		if err := put("namespaces/"+name, typed("v1", "Namespace", "", name, nil)); err != nil {
+		if err := put("namespaces/"+name, storedObject("v1", "Namespace", "", name, nil)); err != nil {
 			return err
 		}
 	}
@@ -173,9 +173,9 @@ func fillAsked(ctx context.Context, sb *sandbox.Sandbox, namespaces int) error {
 	return writing.Wait()
 }
 
-// typed is an object as a server stores it: with a uid, and with managedFields,
+// storedObject is an object as a server stores it: with a uid, and with managedFields,
 // which no list can leave out.
-func typed(apiVersion, kind, namespace, name string, owner map[string]any) map[string]any {
+func storedObject(apiVersion, kind, namespace, name string, owner map[string]any) map[string]any {
 	metadata := map[string]any{
 		"name": name, "uid": noise(kind+name, 16), "creationTimestamp": "2026-01-01T00:00:00Z", "labels": map[string]any{"app": name, "team": "shop"},
 		"managedFields": []any{map[string]any{
@@ -227,16 +227,16 @@ func application(app int, namespace string) map[string]map[string]any {
 			}},
 		},
 	}
-	deployment := typed("apps/v1", "Deployment", namespace, name, nil)
+	deployment := storedObject("apps/v1", "Deployment", namespace, name, nil)
 	deployment["spec"] = map[string]any{"replicas": 8, "selector": map[string]any{"matchLabels": labels}, "template": template}
 	deployment["status"] = map[string]any{"replicas": 8, "readyReplicas": 8, "updatedReplicas": 8, "availableReplicas": 8}
-	set := typed("apps/v1", "ReplicaSet", namespace, name+"-5d4f", deployment)
+	set := storedObject("apps/v1", "ReplicaSet", namespace, name+"-5d4f", deployment)
 	set["metadata"].(map[string]any)["annotations"] = map[string]any{"deployment.kubernetes.io/revision": "1"}
 	set["spec"] = deployment["spec"]
 	set["status"] = map[string]any{"replicas": 8, "readyReplicas": 8, "availableReplicas": 8}
-	config := typed("v1", "ConfigMap", namespace, name, nil)
+	config := storedObject("v1", "ConfigMap", namespace, name, nil)
 	config["data"] = map[string]any{"app.yaml": "password: " + noise(name, 200) + "\n" + strings.Repeat("setting: value of some length\n", 40)}
-	secret := typed("v1", "Secret", namespace, name, nil)
+	secret := storedObject("v1", "Secret", namespace, name, nil)
 	secret["type"], secret["data"] = "Opaque", map[string]any{"token": noise(name+"token", 400)}
 	objects := map[string]map[string]any{
 		"deployments/" + namespace + "/" + name:           deployment,
@@ -245,7 +245,7 @@ func application(app int, namespace string) map[string]map[string]any {
 		"secrets/" + namespace + "/" + name:               secret,
 	}
 	for i := range 8 {
-		pod := typed("v1", "Pod", namespace, fmt.Sprintf("%s-5d4f-%d", name, i), set)
+		pod := storedObject("v1", "Pod", namespace, fmt.Sprintf("%s-5d4f-%d", name, i), set)
 		pod["metadata"].(map[string]any)["labels"] = map[string]any{"app": name, "team": "shop", "pod-template-hash": "5d4f"}
 		pod["spec"] = template["spec"]
 		ready := []any{}
@@ -261,7 +261,7 @@ func application(app int, namespace string) map[string]map[string]any {
 	for i := range 4 {
 		n := (app*4 + i) % askTypes
 		group := fmt.Sprintf("g%d.bench.example", n%askGroups)
-		custom := typed(group+"/v1", fmt.Sprintf("Thing%d", n), namespace, name, deployment)
+		custom := storedObject(group+"/v1", fmt.Sprintf("Thing%d", n), namespace, name, deployment)
 		custom["spec"] = map[string]any{"notes": strings.Repeat("what an operator was told ", 20)}
 		objects[fmt.Sprintf("%s/thing%ds/%s/%s", group, n, namespace, name)] = custom
 	}
@@ -381,7 +381,7 @@ func (c countedReader) Read(p []byte) (int, error) {
 }
 
 // run executes the program and gives the time it took.
-func (c *asked) run(name string, args ...string) (took time.Duration, stdout, stderr string) {
+func (c *benchedCluster) run(name string, args ...string) (took time.Duration, stdout, stderr string) {
 	c.Helper()
 	command := exec.Command(name, args...)
 	command.Env = append(os.Environ(), "KUBECONFIG="+c.kubeconfig)
@@ -395,7 +395,7 @@ func (c *asked) run(name string, args ...string) (took time.Duration, stdout, st
 }
 
 // verb reports the median time of a command line, after one run to warm up.
-func (c *asked) verb(what string, args ...string) {
+func (c *benchedCluster) verb(what string, args ...string) {
 	var took []time.Duration
 	for i := range askRuns + 1 {
 		if d, _, _ := c.run(c.binary, args...); i > 0 {
@@ -420,7 +420,7 @@ func (c cost) String() string {
 }
 
 // tree compares, runs interleaved.
-func (c *asked) tree() {
+func (c *benchedCluster) tree() {
 	theirs, what := func(cache string) cost { return c.modelled(cache, "ns-0") }, "a model of kubectl-tree"
 	if installed, err := exec.LookPath("kubectl-tree"); err == nil {
 		what = installed
@@ -454,7 +454,7 @@ func (c *asked) tree() {
 	c.Logf("a model of kubectl-tree --all-namespaces, once: %v", c.modelled(cache, ""))
 }
 
-func (c *asked) ours() cost {
+func (c *benchedCluster) ours() cost {
 	before := c.wire.received.Load()
 	took, drawn, _ := c.run(c.binary, "tree", "deployment/app-0", "-n", "ns-0")
 	out := cost{took: took, wire: c.wire.received.Load() - before}
@@ -469,7 +469,7 @@ func (c *asked) ours() cost {
 	return out
 }
 
-func (c *asked) mustShow(tree string) {
+func (c *benchedCluster) mustShow(tree string) {
 	c.Helper()
 	if pods, things := strings.Count(tree, "Pod/app-0-5d4f-"), strings.Count(tree, "Thing"); pods != 8 || things != 4 {
 		c.Fatalf("%d pods and %d custom resources in\n%s", pods, things, tree)
@@ -482,7 +482,7 @@ func (c *asked) mustShow(tree string) {
 // objects in JSON, in pages of 250, all types at once, in the object's namespace
 // or, as with --all-namespaces, everywhere. It has no process to start and
 // nothing to print.
-func (c *asked) modelled(cache, namespace string) cost {
+func (c *benchedCluster) modelled(cache, namespace string) cost {
 	before := c.wire.received.Load()
 	begin := time.Now()
 	flags := genericclioptions.NewConfigFlags(false)
