@@ -240,7 +240,7 @@ func TestSkippedPersistsNothing(t *testing.T) {
 func TestProofSeesABrokenGate(t *testing.T) {
 	p := newProof(t)
 	before := p.revisions(t)
-	p.skipped(t, approve.Broken{LetThrough: true})
+	p.skipped(t, approve.Broken{NeverAsks: true})
 	if len(changes(before, p.revisions(t))) == 0 {
 		t.Error("etcd shows no change though the gate lets writes through")
 	}

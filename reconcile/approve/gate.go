@@ -32,8 +32,8 @@ type Options struct {
 // Broken switches the gate off, so that a test which is to catch its absence can
 // be seen to fail. It has no place outside tests.
 type Broken struct {
-	// LetThrough lets every write out.
-	LetThrough bool
+	// NeverAsks lets every write out unasked.
+	NeverAsks bool
 }
 
 // maxRemembered bounds the memory of which writes were let out and skipped. When
@@ -103,7 +103,7 @@ func (g *Gate) Asks() bool { return g.asks }
 // Before is guard.Options.Before. It returns once the write may leave, or with
 // the error that is its answer.
 func (g *Gate) Before(ctx context.Context, p guard.Pending) error {
-	if g.broken.LetThrough {
+	if g.broken.NeverAsks {
 		return nil
 	}
 	if p.IsEvent() {

@@ -296,7 +296,7 @@ func breaks(fset *token.FileSet, f *ast.File) (found []making, handedOn int) {
 	ast.Inspect(f, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.Ident:
-			if n.Name == "SkipDeleteRewrite" || n.Name == "LetThrough" {
+			if n.Name == "SkipDeleteRewrite" || n.Name == "NeverAsks" {
 				report(n, "names "+n.Name)
 			}
 		case *ast.CompositeLit:
@@ -333,7 +333,7 @@ func TestBreaksSees(t *testing.T) {
 	for source, want := range map[string]int{
 		`func f(s *session) { s.broken = b }`:                               1,
 		`func f(s *session) { s.broken.SkipDeleteRewrite = true }`:          1,
-		`func f(s *session) { s.approval.broken.LetThrough = true }`:        1,
+		`func f(s *session) { s.approval.broken.NeverAsks = true }`:        1,
 		`func f(o guard.Options) { o.Broken = b }`:                          1,
 		`var o = guard.Options{Broken: b}`:                                  1,
 		`var b = guard.Broken{true}`:                                        1,
