@@ -23,7 +23,7 @@ import (
 // terminal is a program on a terminal of its own, as a user has it before them:
 // keys go in, and the picture is what an emulator makes of the bytes.
 type terminal struct {
-	t       *testing.T
+	t       testing.TB
 	command *exec.Cmd
 	pty     *os.File
 	picture vt10x.Terminal
@@ -202,7 +202,7 @@ func (x *terminal) unlike() string {
 }
 
 // fresh is the state of a terminal that nobody has touched.
-func fresh(t *testing.T) *term.State {
+func fresh(t testing.TB) *term.State {
 	t.Helper()
 	control, tty, err := pty.Open()
 	if err != nil {

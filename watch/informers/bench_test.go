@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strconv"
@@ -26,6 +27,7 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
@@ -112,7 +114,8 @@ func runSide(b *testing.B, name string, contents Contents, url string) side {
 	return side{}
 }
 
-// TestSide is one side of BenchmarkSync.
+// TestSide is one side of BenchmarkSync. The server is given by its URL or, for
+// others who compare themselves with a bare informer, by a kubeconfig.
 func TestSide(t *testing.T) {
 	words := strings.Fields(os.Getenv(sideVariable))
 	if len(words) != 3 {
@@ -120,6 +123,12 @@ func TestSide(t *testing.T) {
 	}
 	contents := Contents(words[1])
 	config := &rest.Config{Host: words[2], QPS: -1}
+	if filepath.IsAbs(words[2]) {
+		var err error
+		if config, err = clientcmd.BuildConfigFromFlags("", words[2]); err != nil {
+			t.Fatal(err)
+		}
+	}
 	var (
 		s     side
 		keep  any
