@@ -99,6 +99,17 @@ func Truncate(s string, width int) string {
 	return ansi.Truncate(s, width, "…")
 }
 
+// CutMiddle is Truncate for text whose end tells more than its middle, such as a
+// type and a name: it keeps as much of the beginning as of the end.
+func CutMiddle(s string, width int) string {
+	if Width(s) <= width || width < 3 {
+		return Truncate(s, width)
+	}
+	head := ansi.Truncate(s, (width-1)/2, "")
+	rest := width - 1 - Width(head)
+	return Truncate(head+"…"+ansi.TruncateLeft(s, Width(s)-rest, ""), width)
+}
+
 // Pad fills sanitised text with spaces to a number of cells; longer text stays.
 func Pad(s string, width int) string {
 	if missing := width - Width(s); missing > 0 {

@@ -164,3 +164,26 @@ func TestTruncate(t *testing.T) {
 		}
 	}
 }
+
+func TestCutMiddle(t *testing.T) {
+	for _, c := range []struct {
+		in    string
+		width int
+		want  string
+	}{
+		{"pods shop/web", 13, "pods shop/web"},
+		{"persistentvolumeclaims shop/data-db-1", 20, "persisten…/data-db-1"},
+		{"abcdef", 2, "a…"}, {"abcdef", 0, ""}, {"abcdef", 3, "a…f"},
+	} {
+		if got := CutMiddle(c.in, c.width); got != c.want {
+			t.Errorf("CutMiddle(%q, %d) = %q, want %q", c.in, c.width, got, c.want)
+		}
+	}
+	for _, s := range []string{strings.Repeat("長い", 50), strings.Repeat("e\u0301", 50), "👩‍👩‍👧‍👦🏳️‍🌈" + strings.Repeat("長", 50)} {
+		for width := range 40 {
+			if got := CutMiddle(s, width); Width(got) > width {
+				t.Errorf("CutMiddle(%q, %d) is %d cells wide", s, width, Width(got))
+			}
+		}
+	}
+}

@@ -24,6 +24,9 @@ type column struct {
 	// the largest grow, which have no max.
 	min, max int
 	grow     bool
+	// ends: what does not fit is cut out of its middle, as both ends say more, such
+	// as those of a name after its type.
+	ends bool
 	// aging: it changes with the time alone, and is left out of plain lines.
 	aging bool
 	// drop: on a narrow screen columns go in this order, 1 first; 0 never.
@@ -162,6 +165,9 @@ func (l *list) draw(t *Theme, cells []cell, widths []int, w int, selected bool) 
 		content := cell{}
 		if i < len(cells) {
 			content = cells[i]
+		}
+		if c.ends {
+			content = content.bothEnds(width)
 		}
 		out.WriteString(content.draw(t, width, c.right, over))
 		used += width

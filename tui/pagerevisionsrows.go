@@ -106,7 +106,7 @@ func (r *revisionRows) columns() []column {
 	}
 	return append(out,
 		column{title: "PODS", right: true, min: 4}, column{title: "STATUS", min: 12, max: 34}, column{title: "AGE", right: true, min: 4},
-		column{title: "HASH", max: 12, drop: 2}, column{title: "IMAGES", grow: true, min: 14}, column{title: "CHANGE CAUSE", max: 40, drop: 1},
+		column{title: "HASH", max: 12, drop: 2}, column{title: "IMAGES", grow: true, min: 14, ends: true}, column{title: "CHANGE CAUSE", max: 40, drop: 1},
 	)
 }
 

@@ -30,9 +30,9 @@ func newWritesPage() page {
 		list: list{columns: []column{
 			{title: "TIME", min: 12, drop: 3},
 			{title: "CONTROLLER", max: 24, grow: true, min: 11},
-			{title: "KEY", max: 40, grow: true, min: 8, drop: 1},
+			{title: "KEY", max: 40, grow: true, min: 8, drop: 1, ends: true},
 			{title: "VERB", min: 6},
-			{title: "OBJECT", grow: true, min: 20},
+			{title: "OBJECT", grow: true, min: 20, ends: true},
 			{title: "RESULT", min: 7},
 			{title: "STATUS", right: true},
 			{title: "TOOK", right: true, min: 6, drop: 2},

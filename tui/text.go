@@ -34,6 +34,14 @@ func (c cell) text() string {
 	return out.String()
 }
 
+// bothEnds cuts a cell of one span in its middle.
+func (c cell) bothEnds(width int) cell {
+	if len(c) != 1 {
+		return c
+	}
+	return cell{{render.CutMiddle(render.Sanitise(c[0].text), width), c[0].style}}
+}
+
 // draw gives the cell in exactly width cells of a terminal. Over replaces the
 // styles of all spans, for the row under the cursor.
 func (c cell) draw(t *Theme, width int, right bool, over styleName) string {
