@@ -111,6 +111,12 @@ type Cache interface {
 	Close()
 }
 
+// FieldAsker is a Cache that keeps no managers of fields, and asks the server for
+// those of one object.
+type FieldAsker interface {
+	Fields(ctx context.Context, namespace, name string) ([]FieldOwner, error)
+}
+
 // CacheQuery chooses and sorts the rows of a cache.
 type CacheQuery struct {
 	// Text is looked for in "namespace/name": as text, as a regular expression, or

@@ -397,7 +397,7 @@ func (c *cacheLevel) actions(e *env) []action {
 	return []action{
 		{keys: []string{"enter"}, label: "object", help: "Show the object as the cache holds it, without managedFields.", off: nothing, do: func() tea.Cmd { return c.object(s.object) }},
 		{keys: []string{"d"}, label: "diff", help: "Compare the object with the API server's: is the cache stale?", off: live, do: func() tea.Cmd { return c.compare(e, s.object) }},
-		{keys: []string{"w"}, label: "who", help: "Show who owns each field.", off: nothing, do: func() tea.Cmd { return c.who(s.object) }},
+		{keys: []string{"w"}, label: "who", help: "Show who owns each field.", off: nothing, do: func() tea.Cmd { return c.who(e, s.object) }},
 		{keys: []string{"O"}, label: "owners", help: "Show the object's owners and dependents.", off: nothing, do: func() tea.Cmd { return send(jumpMsg{pageTree, s}) }},
 		{keys: []string{"T"}, label: "timeline", help: "Follow the object in the timeline.", off: nothing, do: func() tea.Cmd { return send(jumpMsg{pageTimeline, s}) }},
 		{keys: []string{"o"}, label: "sort", help: "Sort by namespace, name, age, last change, resourceVersion.", do: func() tea.Cmd {
@@ -458,20 +458,29 @@ func (c *cacheLevel) object(ref state.Ref) tea.Cmd {
 		view.extra = func(e *env) []action {
 			return []action{
 				{keys: []string{"d"}, label: "diff", help: "Compare it with the API server's.", off: e.without(e.Caches != nil), do: func() tea.Cmd { return c.compare(e, ref) }},
-				{keys: []string{"w"}, label: "who", help: "Show who owns each field.", do: func() tea.Cmd { return c.who(ref) }},
+				{keys: []string{"w"}, label: "who", help: "Show who owns each field.", do: func() tea.Cmd { return c.who(e, ref) }},
 			}
 		}
 		return showMsg{view}
 	}
 }
 
-// who shows the managers of the fields.
-func (c *cacheLevel) who(ref state.Ref) tea.Cmd {
-	cache := c.cache
+// who shows the managers of the fields. Where a cache was filled without them, as
+// those of loops are, the server is asked.
+func (c *cacheLevel) who(e *env, ref state.Ref) tea.Cmd {
+	cache, ctx := c.cache, e.ctx
 	return func() tea.Msg {
 		o, ok := cache.Object(ref.Namespace, ref.Name)
 		if !ok {
 			return sayMsg{text: ref.String() + " is not in the cache any more", bad: true}
+		}
+		title := "Who owns the fields of " + ref.String()
+		if asker, ok := cache.(FieldAsker); ok && len(o.Fields) == 0 {
+			var err error
+			if o.Fields, err = asker.Fields(ctx, ref.Namespace, ref.Name); err != nil {
+				return sayMsg{text: err.Error(), bad: true}
+			}
+			title += ", by the server"
 		}
 		if len(o.Fields) == 0 {
 			return sayMsg{text: "nothing is recorded of who owns the fields of " + ref.String(), bad: true}
@@ -488,7 +497,7 @@ func (c *cacheLevel) who(ref state.Ref) tea.Cmd {
 			}
 			lines[i] = line{{" " + render.Pad(render.Sanitise(f.Manager), min(width, 40)) + "  ", styleAccent}, {render.Pad(operation, 16) + "  ", styleDim}, {f.Path, styleText}}
 		}
-		return showMsg{textView{title: "Who owns the fields of " + ref.String(), lines: func(int) []line { return lines }}}
+		return showMsg{textView{title: title, lines: func(int) []line { return lines }}}
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/metadata"
 
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/tap"
 	"github.com/kctl-ctrl/kctl-ctrl/tui"
@@ -210,6 +211,20 @@ func (c *loopCache) Object(namespace, name string) (tui.CacheObject, bool) {
 		CacheRow: rowOf(s, held, c.host.session.hub.Snapshot()), Content: contentOf(s, held),
 		Fields: fieldOwners(informers.FieldOwners(held.GetManagedFields())),
 	}, true
+}
+
+// Fields asks the server: the loops' caches are filled without managedFields.
+func (c *loopCache) Fields(ctx context.Context, namespace, name string) ([]tui.FieldOwner, error) {
+	client, err := metadata.NewForConfig(c.clients.config)
+	if err != nil {
+		return nil, err
+	}
+	o, err := client.Resource(gvrOf(c.typ)).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		ref := state.Ref{Group: c.typ.Group, Resource: c.typ.Resource, Namespace: namespace, Name: name}
+		return nil, explain(err, "get "+ref.String())
+	}
+	return fieldOwners(informers.FieldOwners(o.GetManagedFields())), nil
 }
 
 // contentOf is what may be shown of an object of a store.
