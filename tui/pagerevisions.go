@@ -63,6 +63,7 @@ func (p *revisionsPage) update(msg tea.Msg, e *env) tea.Cmd {
 		if !p.known || p.built != nil {
 			p.asking.forget() // there is nothing yet, or the backend has come since
 		}
+		p.asking.changed = true // what happened meanwhile was not looked at
 		return p.askIfDue(e, msg)
 	case hiddenMsg:
 		p.shown = false

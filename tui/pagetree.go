@@ -62,6 +62,7 @@ func (p *treePage) update(msg tea.Msg, e *env) tea.Cmd {
 		if p.tree == nil || p.built != nil {
 			p.asking.forget() // there is nothing yet, or the backend has come since
 		}
+		p.asking.changed = true // what happened meanwhile was not looked at
 		return p.askIfDue(e)
 	case hiddenMsg:
 		p.shown = false
@@ -71,6 +72,10 @@ func (p *treePage) update(msg tea.Msg, e *env) tea.Cmd {
 	case tickMsg:
 		p.ticks++
 		return p.askIfDue(e)
+	case cursorMsg:
+		if p.tree == nil { // back has left it
+			return p.askIfDue(e)
+		}
 	case answer[*grown]:
 		if p.asking.done(msg.round, e.now, msg.err) {
 			return p.took(e, msg.value)
@@ -223,11 +228,21 @@ func (p *treePage) reveal(ref state.Ref) {
 
 // turn shows another tree.
 func (p *treePage) turn(e *env, to *state.Ref) tea.Cmd {
-	p.asking.forget()
-	p.subject, p.follow, p.tree, p.built, p.cascade = to, to, nil, nil, nil
-	p.filter, p.folds, p.list.selected = filter{}, map[string]bool{}, ""
-	p.flatten(e)
+	p.leave(to)
 	return p.ask(e)
+}
+
+// leave forgets the tree for another one, which has to be asked for. The cursor
+// goes to its subject, or stays on the one before.
+func (p *treePage) leave(to *state.Ref) {
+	p.asking.forget()
+	follow := to
+	if to == nil {
+		follow = p.subject
+	}
+	p.subject, p.follow, p.tree, p.built, p.cascade = to, follow, nil, nil, nil
+	p.filter, p.folds, p.list.selected = filter{}, map[string]bool{}, ""
+	p.rows = &treeRows{}
 }
 
 func (p *treePage) focus(s subject, e *env) (tea.Cmd, bool) {
@@ -260,12 +275,18 @@ func (p *treePage) key(key string, e *env) bool {
 	return p.list.key(p.rows, key)
 }
 
+// back leaves the preview, or goes to the tree from which t came here.
 func (p *treePage) back() bool {
-	if p.cascade == nil {
+	switch n := len(p.past); {
+	case p.cascade != nil:
+		p.cascade.asking.stop()
+		p.cascade = nil
+	case n > 0:
+		p.leave(p.past[n-1])
+		p.past = p.past[:n-1]
+	default:
 		return false
 	}
-	p.cascade.asking.stop()
-	p.cascade = nil
 	return true
 }
 

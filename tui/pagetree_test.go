@@ -130,8 +130,9 @@ func TestTreePage(t *testing.T) {
 	s.press("o").has("[o Orphan]", "INCOMPLETE", "orphaned")
 	s.press("enter").has("not read (forbidden) in namespace shop: secrets").press("esc")
 	s.press("b").has("surviving").press("esc").has("Tree: roots")
-	s.press("t").has("Tree: deployments.apps shop/web", "> Deployment/web").press("b").has("Tree: roots")
-	want := "roots of |Background deployments.apps shop/web|Orphan deployments.apps shop/web|tree of deployments.apps shop/web|roots of "
+	s.press("t").has("Tree: deployments.apps shop/web", "> Deployment/web").press("b").has("Tree: roots", "> Deployment/web")
+	s.press("t").has("Tree: deployments.apps shop/web").press("esc").has("Tree: roots", "> Deployment/web")
+	want := "roots of |Background deployments.apps shop/web|Orphan deployments.apps shop/web|tree of deployments.apps shop/web|roots of |tree of deployments.apps shop/web|roots of "
 	if got := strings.Join(f.asked, "|"); got != want {
 		t.Errorf("asked %s\nwant  %s", got, want)
 	}
