@@ -46,7 +46,7 @@ func (h *leaseHistory) see(leases []state.LeaseStatus, now time.Time) {
 		switch {
 		case first:
 		case !ok:
-			h.add(now, name, "made, "+heldBy(l), false)
+			h.add(now, name, "seen first, "+heldBy(l), false)
 		default:
 			h.compare(now, name, had, l)
 		}
