@@ -13,6 +13,8 @@ type action struct {
 	keys []string
 	// label is a word for the footer, empty for what is only in the help.
 	label string
+	// always: the footer shows it, whatever else has to go.
+	always bool
 	// help is a sentence.
 	help string
 	// off says why it cannot be done now; empty where it can.
@@ -45,20 +47,26 @@ func find(actions []action, key string) (action, bool) {
 	return action{}, false
 }
 
-// footer draws the keys in force as far as they fit: those of the page first.
+// footer draws the keys in force as far as they fit: those of the page first, but
+// never without those that are always shown.
 func footer(t *Theme, actions []action, w int) string {
+	shown := func(a action) bool { return a.label != "" && a.off == "" }
+	wide := func(a action) int { return len([]rune(keyName(a.keys[0]))) + 1 + len(a.label) + 2 }
 	l := line{{" ", styleText}}
 	used := 1
 	for _, a := range actions {
-		if a.label == "" || a.off != "" {
+		if a.always && shown(a) {
+			used += wide(a)
+		}
+	}
+	for _, a := range actions {
+		if !shown(a) || !a.always && used+wide(a) > w {
 			continue
 		}
 		key := keyName(a.keys[0])
-		width := len([]rune(key)) + 1 + len(a.label) + 2
-		if used+width > w {
-			continue
+		if !a.always {
+			used += wide(a)
 		}
-		used += width
 		l = append(l, span{key, styleBarKey}, span{" " + a.label + "  ", styleBar})
 	}
 	return l.draw(t, w, false, styleText)

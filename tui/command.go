@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -59,7 +60,10 @@ func (m *model) completeCommand(typed string) []string {
 	}
 	out = slices.DeleteFunc(out, func(s string) bool { return !strings.HasPrefix(s, typed) })
 	slices.Sort(out)
-	return slices.Compact(out)
+	out = slices.Compact(out)
+	// The shortest first, as what is meant by "po" is mostly pods.
+	slices.SortStableFunc(out, func(a, b string) int { return cmp.Compare(len(a), len(b)) })
+	return out
 }
 
 // run carries out a command: a page, a verb, or the type of a cache.

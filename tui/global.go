@@ -2,6 +2,8 @@ package tui
 
 import (
 	"fmt"
+	"slices"
+	"strconv"
 	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
@@ -18,7 +20,7 @@ func (m *model) actions() []action {
 		nothing = errNothing.Error()
 	}
 	out := []action{
-		{keys: []string{"?"}, label: "help", help: "Show all keys.", do: m.help},
+		{keys: []string{"?"}, label: "help", always: true, help: "Show all keys.", do: m.help},
 		{keys: []string{":"}, label: "command", help: "Type a command: the name of a page or of a type, seek, record, quit.", do: m.command},
 		{keys: []string{"/"}, label: "filter", help: "Filter the rows: text or a regular expression, !text for what does not match, -l labels, -f fuzzy.", off: m.noFilter(), do: m.filter},
 		{keys: []string{"i"}, label: "explain", help: "Explain what the cursor is on.", do: func() tea.Cmd { return m.explain(under) }},
@@ -40,6 +42,21 @@ func (m *model) actions() []action {
 		})
 	}
 	return append(out, m.playing()...)
+}
+
+// overText are those of the keys everywhere that mean the same over a text: they
+// need nothing under a cursor. Going to a page closes the text.
+func (m *model) overText() []action {
+	return slices.DeleteFunc(m.actions(), func(a action) bool {
+		switch a.keys[0] {
+		case ":", "p", "S", "K", "tab", "shift+tab":
+			return false
+		case "?":
+			return m.text.isHelp
+		}
+		_, err := strconv.Atoi(a.keys[0])
+		return err != nil && !slices.ContainsFunc(m.playing(), func(p action) bool { return p.keys[0] == a.keys[0] })
+	})
 }
 
 // copied is the text that goes on the clipboard.
@@ -148,7 +165,7 @@ func (m *model) playing() []action {
 				case !found:
 					return sayMsg{text: "There is no further error."}
 				}
-				return nil
+				return sayMsg{text: "An error: a failed sync or write, the last entry of page 8."}
 			}
 		}
 	}
@@ -159,14 +176,14 @@ func (m *model) playing() []action {
 		}
 	}
 	return []action{
-		{keys: []string{" "}, label: "play/stop", help: "Play the recording, or stop it.", do: func() tea.Cmd { play := !p.Playing(); return moving(func() error { return p.SetPlaying(play) }) }},
+		{keys: []string{" "}, label: "play/stop", always: true, help: "Play the recording, or stop it.", do: func() tea.Cmd { play := !p.Playing(); return moving(func() error { return p.SetPlaying(play) }) }},
 		{keys: []string{"left"}, label: "-5s", help: "Go back five seconds; shift for a minute.", do: by(-5 * time.Second)},
 		{keys: []string{"right"}, label: "+5s", help: "Go on five seconds; shift for a minute.", do: by(5 * time.Second)},
 		{keys: []string{"shift+left"}, help: "Go back a minute.", do: by(-time.Minute)},
 		{keys: []string{"shift+right"}, help: "Go on a minute.", do: by(time.Minute)},
 		{keys: []string{"."}, help: "Go to the next entry.", do: step(1)},
 		{keys: []string{","}, help: "Go to the entry before.", do: step(-1)},
-		{keys: []string{"]"}, label: "error", help: "Go to the next error.", do: errorAt(false)},
+		{keys: []string{"]"}, label: "error", always: true, help: "Go to the next error.", do: errorAt(false)},
 		{keys: []string{"["}, help: "Go to the error before.", do: errorAt(true)},
 		{keys: []string{"+"}, help: "Play twice as fast.", do: speed(2)},
 		{keys: []string{"_"}, help: "Play half as fast.", do: speed(0.5)},

@@ -30,19 +30,22 @@ func (m *model) View() string {
 	if m.approvals != nil {
 		m.approvals.load(m.env)
 	}
-	lines := []string{m.headline(w), m.tabs(w), m.titleLine(w)}
 	bottom := []string{m.bottom(w)}
 	if m.env.Player != nil {
 		bottom = append([]string{m.playline(w)}, bottom...)
 	}
-	body := h - len(lines) - len(bottom)
+	const top = 3
+	room := h - top - len(bottom)
+	var body []string
 	if m.text != nil {
-		lines = append(lines, m.text.view(t, w, body)...)
+		body = m.text.view(t, w, room)
 	} else if m.approvals != nil {
-		lines = append(lines, m.approvals.view(m.env, w, body)...)
+		body = m.approvals.view(m.env, w, room)
 	} else {
-		lines = append(lines, m.page().view(m.env, w, body)...)
+		body = m.page().view(m.env, w, room)
 	}
+	// The title says how far down the body is, so it comes after it.
+	lines := append([]string{m.headline(w), m.tabs(w), m.titleLine(w)}, body...)
 	return strings.Join(append(lines, bottom...), "\n")
 }
 

@@ -36,10 +36,19 @@ func TestAKeyIsMeantForWhatTheOneBeforeItOpened(t *testing.T) {
 	}
 }
 
-// No page may take a key that means something else everywhere, or moves a cursor.
+// No page may take a key that means something else everywhere, or moves a cursor:
+// neither live nor in a replay.
 func TestNoKeyMeansTwoThings(t *testing.T) {
 	snap := shop(t, 0)
-	s := newScreen(t, shopOptions(snap), snap, 100, 30)
+	live, replay := shopOptions(snap), shopOptions(snap)
+	replay.Player = &stillPlayer{}
+	for name, o := range map[string]Options{"live": live, "replay": replay} {
+		t.Run(name, func(t *testing.T) { oneMeaning(t, newScreen(t, o, snap, 100, 30)) })
+	}
+}
+
+func oneMeaning(t *testing.T, s *screen) {
+	t.Helper()
 	global := map[string]string{}
 	for _, a := range s.model.actions() {
 		for _, k := range a.keys {
@@ -69,4 +78,62 @@ func TestNoKeyMeansTwoThings(t *testing.T) {
 			}
 		}
 	}
+}
+
+// The keys everywhere go on working over a text; a page closes it.
+func TestKeysOverAText(t *testing.T) {
+	snap := shop(t, 0)
+	o := shopOptions(snap)
+	player := &stillPlayer{}
+	o.Player = player
+	s := newScreen(t, o, snap, 100, 40)
+	s.press("enter").has("Recent syncs", "esc close")
+	s.press("?").has("Keys of this text", "Search in the text").hasNot("Show its queues")
+	if s.press("?"); s.model.text.under.under != nil {
+		t.Error("a help was opened over the help")
+	}
+	s.press("esc").has("Recent syncs").press("5").has("Tree:").hasNot("esc close")
+	s.press("1", "enter", ":", "type:writes", "enter").has("Writes:").hasNot("esc close")
+	s.press("1", "?", " ")
+	if player.playing {
+		t.Error("the space bar scrolls a text and must not play")
+	}
+	s.press("esc", " ")
+	if !player.playing {
+		t.Error("the space bar does not play")
+	}
+}
+
+// A text says at once how much of it is on the screen.
+func TestPlaceOfATextInItsFirstFrame(t *testing.T) {
+	snap := shop(t, 0)
+	newScreen(t, shopOptions(snap), snap, 80, 24).press("?").has("1–20 of ")
+}
+
+// On a narrow screen help stays in the footer, and in a replay what plays it.
+func TestFooterKeepsWhatHelps(t *testing.T) {
+	snap := shop(t, 0)
+	o := shopOptions(snap)
+	o.Loops = &fakeLoops{}
+	for _, row := range pages() {
+		newScreen(t, o, snap, 80, 24).press(itoa(int(row.id))).has("? help")
+	}
+	o.Loops, o.Player = nil, &stillPlayer{}
+	for _, row := range pages() {
+		newScreen(t, o, snap, 80, 24).press(itoa(int(row.id))).has("? help", "space play/stop", "] error")
+	}
+}
+
+// What is recalled filters at once, as what is typed does.
+func TestRecalledFilterShowsAtOnce(t *testing.T) {
+	snap := shop(t, 0)
+	s := newScreen(t, shopOptions(snap), snap, 100, 30)
+	s.press("/", "type:statefulset", "enter", "esc").has("cronjob")
+	s.press("/", "up").has("statefulset").hasNot("cronjob")
+}
+
+func TestTheShortestCompletionComesFirst(t *testing.T) {
+	snap := shop(t, 0)
+	s := newScreen(t, shopOptions(snap), snap, 100, 30)
+	s.press(":", "type:p").has(":p    pods ")
 }

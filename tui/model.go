@@ -290,7 +290,11 @@ func (m *model) key(msg tea.KeyMsg) tea.Cmd {
 		if a, ok := find(m.text.actions(m), key); ok {
 			return m.do(a)
 		}
-		m.text.key(key)
+		if !m.text.key(key) {
+			if a, ok := find(m.overText(), key); ok {
+				return m.do(a)
+			}
+		}
 		return nil
 	}
 	if m.approvals != nil {

@@ -15,8 +15,11 @@ import (
 // dispatcher uses.
 func (m *model) help() tea.Cmd {
 	row := m.table[m.shown-1]
+	if m.text != nil {
+		return m.textHelp()
+	}
 	own, all, verbs := m.page().actions(m.env), m.actions(), m.verbs()
-	return send(showMsg{textView{title: "Help: " + row.name, lines: func(w int) []line {
+	return send(showMsg{textView{title: "Help: " + row.name, isHelp: true, lines: func(w int) []line {
 		out := indent(wrapped(row.about, min(w-2, 100), styleText), 1)
 		out = append(out, line{}, line{{" Keys of this page", styleTitle}})
 		out = append(out, keyLines(own, w)...)
@@ -31,6 +34,20 @@ func (m *model) help() tea.Cmd {
 			out = append(out, helpLine(strings.TrimSpace(v.words[0]+" "+v.args), v.help, v.off, w)...)
 		}
 		return append(out, helpLine("PAGE, TYPE", "Go to a page by its name; open the cache of a type, such as pods.", "", w)...)
+	}}})
+}
+
+// textHelp lists the keys of the text that is open.
+func (m *model) textHelp() tea.Cmd {
+	own, all := m.text.actions(m), m.overText()
+	return send(showMsg{textView{title: "Help: " + m.text.title, isHelp: true, lines: func(w int) []line {
+		out := append([]line{{{" Keys of this text", styleTitle}}}, keyLines(own, w)...)
+		out = append(out, keyLines([]action{
+			{keys: []string{"↑", "↓", "j", "k"}, help: "Scroll; g and G to the ends, PgUp, PgDn and space, ctrl-u and ctrl-d."},
+			{keys: []string{"n", "N"}, help: "Go to the next line with what was searched for, or the one before."},
+		}, w)...)
+		out = append(out, line{}, line{{" Keys everywhere", styleTitle}})
+		return append(out, keyLines(all, w)...)
 	}}})
 }
 

@@ -106,7 +106,11 @@ func (p *controllersPage) title(e *env) string {
 			running++
 		}
 	}
-	return fmt.Sprintf("Controllers: %d of %d loops run", running, loops)
+	where := ""
+	if e.Observing {
+		where = " here; the cluster's own run elsewhere"
+	}
+	return fmt.Sprintf("Controllers: %d of %d loops run%s", running, loops, where)
 }
 
 func (p *controllersPage) current(e *env) *state.Controller {
@@ -154,9 +158,13 @@ func (p *controllersPage) actions(e *env) []action {
 	if e.Loops != nil && e.Loops.Paused(c.Name) {
 		pause, pauseHelp = "resume", "Let the loop's workers go on."
 	}
+	pauseKeys := []string{" ", "P"}
+	if e.Player != nil {
+		pauseKeys = []string{"P"} // the space bar plays
+	}
 	return []action{
 		{keys: []string{"enter"}, label: "details", help: "Show the loop's queues, informers, syncs and writes.", off: nothing, do: func() tea.Cmd { return p.open(c.Name) }},
-		{keys: []string{" ", "P"}, label: pause, help: pauseHelp, off: notRunning, do: func() tea.Cmd { return pauseOrResume(e, c.Name) }},
+		{keys: pauseKeys, label: pause, help: pauseHelp, off: notRunning, do: func() tea.Cmd { return pauseOrResume(e, c.Name) }},
 		{keys: []string{"s"}, label: "start", help: "Start a loop that is off, dry.", off: running, do: func() tea.Cmd {
 			loops, ctx, name := e.Loops, e.ctx, c.Name
 			return doing("start "+render.ShortName(name), func() error { return loops.Start(ctx, name) })

@@ -74,6 +74,9 @@ func (p *prompt) remember(by int) {
 	}
 	p.input.SetValue(text)
 	p.input.CursorEnd()
+	if p.live != nil {
+		p.live(text)
+	}
 }
 
 func (p *prompt) candidates() []string {

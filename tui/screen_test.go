@@ -183,3 +183,17 @@ func (s *screen) golden(name string) {
 		s.t.Errorf("%s differs (-update writes it anew):\n%s", file, got)
 	}
 }
+
+// stillPlayer is a player of a recording that nothing moves.
+type stillPlayer struct{ playing bool }
+
+func (p *stillPlayer) Range() (from, to time.Time)  { return testNow, testNow.Add(time.Minute) }
+func (p *stillPlayer) Position() time.Time          { return testNow }
+func (p *stillPlayer) Playing() bool                { return p.playing }
+func (p *stillPlayer) Speed() float64               { return 1 }
+func (p *stillPlayer) SetPlaying(on bool) error     { p.playing = on; return nil }
+func (p *stillPlayer) SetSpeed(float64)             {}
+func (p *stillPlayer) Seek(time.Time) error         { return nil }
+func (p *stillPlayer) Step(int) error               { return nil }
+func (p *stillPlayer) SeekError(bool) (bool, error) { return false, nil }
+func (p *stillPlayer) Remarks() string              { return "" }
