@@ -48,7 +48,7 @@ func newQueuesPage() page {
 			{title: "STATE", min: 10},
 			{title: "CONTROLLER", max: 18, drop: 6},
 			{title: "QUEUE", max: 24, drop: 2},
-			{title: "KEY", grow: true, min: 16},
+			{title: "KEY", grow: true, min: 16, ends: true},
 			{title: "AGE", right: true, min: 5},
 			{title: "DUE", right: true, min: 5},
 			{title: "RETRY", right: true},
@@ -230,13 +230,32 @@ func breakTitle(e *env) string {
 	for _, b := range points {
 		held += len(b.Held)
 	}
-	switch {
-	case held > 0:
+	if held > 0 {
 		return fmt.Sprintf("BREAK: %d held. ", held)
-	case len(points) > 0:
-		return fmt.Sprintf("Breakpoints: %d. ", len(points))
 	}
-	return ""
+	text := ""
+	switch paused := pausedLoops(e); len(paused) {
+	case 0:
+	case 1:
+		text = "PAUSED: " + render.ShortName(paused[0]) + ". "
+	default:
+		text = fmt.Sprintf("PAUSED: %d loops. ", len(paused))
+	}
+	if len(points) > 0 {
+		text += fmt.Sprintf("Breakpoints: %d. ", len(points))
+	}
+	return text
+}
+
+// pausedLoops are the loops whose workers stand still.
+func pausedLoops(e *env) []string {
+	var out []string
+	for name := range e.snap.Controllers.All() {
+		if e.Loops.Paused(name) {
+			out = append(out, name)
+		}
+	}
+	return out
 }
 
 func (p *queuesPage) current(e *env) *state.Key {
@@ -293,6 +312,9 @@ func (p *queuesPage) foot(e *env, k *state.Key) []line {
 		third = heldLine(held)
 	} else if k.LastError != "" {
 		third = line{{" err ", styleDim}, {k.LastError, badIf(failing(k))}}
+		if !failing(k) {
+			third = line{{" err ", styleDim}, {"over since, " + e.ago(k.LastErrorAt) + " ago: " + k.LastError, styleDim}}
+		}
 	}
 	return []line{first, second, third}
 }
