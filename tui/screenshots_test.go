@@ -1,0 +1,186 @@
+package tui
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/muesli/termenv"
+
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+)
+
+// The size of the screenshots, and what one may weigh in bytes.
+const (
+	shotWidth, shotHeight = 104, 28
+	maxShot               = 60_000
+)
+
+// TestScreenshots draws the pictures of the documentation: docs/screens/*.svg, from
+// the recorded session, and for what asks a cluster from testdata/screens.
+func TestScreenshots(t *testing.T) {
+	for _, shot := range []struct {
+		name, title string
+		play        func(t *testing.T) *screen
+	}{
+		{"controllers", "Page 1, Controllers: each loop with its depth, retries, syncs and writes", func(t *testing.T) *screen {
+			return playedShop(t, pageControllers, 1100)
+		}},
+		{"queues", "Page 2, Queues: every key with its state, its age and why it was added", func(t *testing.T) *screen {
+			return playedShop(t, pageQueues, 1100)
+		}},
+		{"story", "The story of a key: why each attempt was made, what it wrote, why it failed, when the next is due", func(t *testing.T) *screen {
+			return playedShop(t, pageQueues, 0).press("f", "enter")
+		}},
+		{"cache", "Page 3, Informers: the cache of pods", func(t *testing.T) *screen {
+			return playedShop(t, pageInformers, 0).press(":", "type:pods", "enter", "G")
+		}},
+		{"timeline", "Page 8, Timeline: what followed from applying a Deployment, hop by hop", func(t *testing.T) *screen {
+			s := playedShop(t, pageTimeline, 640)
+			s.send(jumpMsg{pageTimeline, shopWeb})
+			return s.press("<")
+		}},
+		{"tree", "Page 5, Tree: what a Deployment owns", func(t *testing.T) *screen {
+			s := recordedCluster(t, pageTree)
+			s.send(jumpMsg{pageTree, shopWeb})
+			return s
+		}},
+		{"delete", "A delete preview: what goes, what is held, what survives, and why", func(t *testing.T) *screen {
+			s := recordedCluster(t, pageTree)
+			s.send(jumpMsg{pageTree, shopWeb})
+			return s.press("x", "G", "k")
+		}},
+		{"revisions", "Page 6, Revisions: the histories of all templates", func(t *testing.T) *screen {
+			return recordedCluster(t, pageRevisions).press("E", "j", "m", "j", "m")
+		}},
+	} {
+		t.Run(shot.name, func(t *testing.T) {
+			s := shot.play(t)
+			svg, err := picture(s.View(), shot.title, shotWidth, shotHeight)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, want := readPicture(t, svg, shotHeight), s.text(); got != want {
+				t.Errorf("the picture says\n%s\nthe screen\n%s", got, want)
+			}
+			if len(svg) > maxShot {
+				t.Errorf("the picture has %d bytes, more than %d", len(svg), maxShot)
+			}
+			written(t, filepath.Join("..", "docs", "screens", shot.name+".svg"), svg)
+		})
+	}
+}
+
+// written compares a file of the documentation with what it should be, or writes it.
+func written(t *testing.T, file, want string) {
+	t.Helper()
+	if *update {
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(got) != want {
+		t.Errorf("%s is not current: write it anew with go test ./tui -run '%s' -update", file, strings.SplitN(t.Name(), "/", 2)[0])
+	}
+}
+
+// shotOptions are those of a session on a sandbox.
+func shotOptions(t *testing.T, page pageID) Options {
+	return Options{
+		Start: int(page), Theme: testTheme(t, "default", termenv.ANSI), Loops: &fakeLoops{},
+		Copy: func(string) (string, error) { return "", nil },
+	}
+}
+
+// playedShop shows the recorded session up to a number of its entries, as it went:
+// a sample for each second of it. Zero is all.
+func playedShop(t *testing.T, page pageID, entries int) *screen {
+	t.Helper()
+	all, err := recorded()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if entries > 0 {
+		all = all[:entries]
+	}
+	now := all[0].At
+	o := shotOptions(t, page)
+	o.Now = func() time.Time { return now }
+	snap := state.NewSnapshot(state.Limits{})
+	s := newScreen(t, o, snap, shotWidth, shotHeight)
+	for at := 0; at < len(all); {
+		from := at
+		for at < len(all) && (!all[at].At.After(now) || at == from) {
+			at++
+		}
+		now = all[at-1].At
+		snap = state.Fold(snap, all[from:at]...)
+		s.env.now = now
+		s.show(snap)
+		if at < len(all) {
+			now = now.Add(time.Second)
+		}
+	}
+	s.env.now = now
+	return s
+}
+
+// recordedCluster answers from the files that testdata/screens/record.sh made.
+func recordedCluster(t *testing.T, page pageID) *screen {
+	t.Helper()
+	c := &clusterFiles{}
+	read := func(name string, to any) {
+		t.Helper()
+		data, err := os.ReadFile(filepath.Join("testdata", "screens", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal(data, to); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+	}
+	var trees state.OwnerTreeList
+	read("tree.json", &trees)
+	c.tree = trees.Items[0]
+	read("cascade.json", &c.cascade)
+	var latest time.Time
+	for _, name := range []string{"web", "mail-worker", "log-agent", "db"} {
+		var l state.RevisionList
+		read("revisions-"+name+".json", &l)
+		c.lists = append(c.lists, l)
+		for _, r := range l.Items {
+			if r.Created.After(latest) {
+				latest = r.Created
+			}
+		}
+	}
+	o := shotOptions(t, page)
+	o.Owners, o.Revisions = c, c
+	o.Now = func() time.Time { return latest.Add(95 * time.Second) }
+	return newScreen(t, o, shop(t, 0), shotWidth, shotHeight)
+}
+
+// clusterFiles are the answers of one cluster to one question each.
+type clusterFiles struct {
+	fakeRevisions
+	tree    state.OwnerTree
+	cascade state.Cascade
+}
+
+func (c *clusterFiles) Tree(context.Context, state.Ref) (state.OwnerTree, error) { return c.tree, nil }
+func (c *clusterFiles) Roots(context.Context, string) (state.OwnerTree, error)   { return c.tree, nil }
+
+func (c *clusterFiles) Cascade(context.Context, state.Ref, state.CascadePolicy) (state.Cascade, error) {
+	return c.cascade, nil
+}
