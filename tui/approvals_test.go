@@ -54,7 +54,9 @@ func newGate() *gate {
 		state.AnswerVerb: "every create of any controller",
 	}
 	cause := state.Cause{Kind: state.CauseSync, Controller: "replicaset-controller", Queue: "replicaset", Key: "shop/web", Sync: 12}
-	ref := func(name string) state.Ref { return state.Ref{Version: "v1", Resource: "pods", Namespace: "shop", Name: name} }
+	ref := func(name string) state.Ref {
+		return state.Ref{Version: "v1", Resource: "pods", Namespace: "shop", Name: name}
+	}
 	return &gate{questions: []state.Question{
 		{ID: 3, Since: testNow.Add(-9 * time.Second), Controller: "replicaset-controller", Cause: cause, Verb: "create", Object: ref("web-1"), Text: "create pods shop/web-1",
 			Why:         "sync 12 of replicaset-controller shop/web ← replicasets.apps shop/web updated (rv 412→418)",

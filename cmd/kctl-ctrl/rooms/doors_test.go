@@ -333,7 +333,7 @@ func TestBreaksSees(t *testing.T) {
 	for source, want := range map[string]int{
 		`func f(s *session) { s.broken = b }`:                               1,
 		`func f(s *session) { s.broken.SkipDeleteRewrite = true }`:          1,
-		`func f(s *session) { s.approval.broken.NeverAsks = true }`:        1,
+		`func f(s *session) { s.approval.broken.NeverAsks = true }`:         1,
 		`func f(o guard.Options) { o.Broken = b }`:                          1,
 		`var o = guard.Options{Broken: b}`:                                  1,
 		`var b = guard.Broken{true}`:                                        1,
