@@ -16,6 +16,8 @@ import (
 type controllersPage struct {
 	base
 	list list
+	// used: the user has moved the cursor, or done something to its row.
+	used bool
 }
 
 func newControllersPage() page {
@@ -118,9 +120,30 @@ func (p *controllersPage) current(e *env) *state.Controller {
 	return c
 }
 
-func (p *controllersPage) update(tea.Msg, *env) tea.Cmd { return nil }
+// update keeps the cursor on the first row until it is used: rows come in above it
+// while a session starts, and the screen would open in the middle of them.
+func (p *controllersPage) update(msg tea.Msg, _ *env) tea.Cmd {
+	if _, ok := msg.(snapshotMsg); ok && !p.used {
+		p.list.selected, p.list.cursor, p.list.top = "", 0, 0
+	}
+	return nil
+}
 
-func (p *controllersPage) key(key string, e *env) bool { return p.list.key(p.rows(e), key) }
+func (p *controllersPage) key(key string, e *env) bool {
+	if !p.list.key(p.rows(e), key) {
+		return false
+	}
+	p.used = true
+	return true
+}
+
+// using wraps what is done to the row under the cursor.
+func (p *controllersPage) using(actions []action) []action {
+	for i, a := range actions {
+		actions[i].do = func() tea.Cmd { p.used = true; return a.do() }
+	}
+	return actions
+}
 
 func (p *controllersPage) view(e *env, w, h int) []string {
 	rows := p.rows(e)
@@ -162,7 +185,7 @@ func (p *controllersPage) actions(e *env) []action {
 	if e.Player != nil {
 		pauseKeys = []string{"P"} // the space bar plays
 	}
-	return []action{
+	return p.using([]action{
 		{keys: []string{"enter"}, label: "details", help: "Show the loop's queues, informers, syncs and writes.", off: nothing, do: func() tea.Cmd { return p.open(c.Name) }},
 		{keys: pauseKeys, label: pause, help: pauseHelp, off: notRunning, do: func() tea.Cmd { return pauseOrResume(e, c.Name) }},
 		{keys: []string{"s"}, label: "start", help: "Start a loop that is off, dry.", off: running, do: func() tea.Cmd {
@@ -175,7 +198,7 @@ func (p *controllersPage) actions(e *env) []action {
 		{keys: []string{"W"}, label: "writes", help: "Show its writes.", off: nothing, do: func() tea.Cmd {
 			return send(jumpMsg{pageWrites, subject{kind: onController, controller: c.Name, name: c.Name}})
 		}},
-	}
+	})
 }
 
 // pauseOrResume turns the one into the other.
@@ -297,7 +320,7 @@ func (p *controllersPage) focus(s subject, e *env) (tea.Cmd, bool) {
 		return nil, false
 	}
 	p.filter = filter{}
-	p.list.selected = s.controller
+	p.list.selected, p.used = s.controller, true
 	p.list.sync(p.rows(e))
 	return nil, true
 }
