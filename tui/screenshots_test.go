@@ -20,13 +20,15 @@ const (
 	maxShot               = 60_000
 )
 
-// TestScreenshots draws the pictures of the documentation: docs/screens/*.svg, from
-// the recorded session, and for what asks a cluster from testdata/screens.
-func TestScreenshots(t *testing.T) {
-	for _, shot := range []struct {
-		name, title string
-		play        func(t *testing.T) *screen
-	}{
+// shot is a picture of the documentation; the title is its text for those who do
+// not see it.
+type shot struct {
+	name, title string
+	play        func(t *testing.T) *screen
+}
+
+func shots() []shot {
+	return []shot{
 		{"controllers", "Page 1, Controllers: each loop with its depth, retries, syncs and writes", func(t *testing.T) *screen {
 			return playedShop(t, pageControllers, 1100)
 		}},
@@ -57,7 +59,24 @@ func TestScreenshots(t *testing.T) {
 		{"revisions", "Page 6, Revisions: the histories of all templates", func(t *testing.T) *screen {
 			return recordedCluster(t, pageRevisions).press("E", "j", "m", "j", "m")
 		}},
-	} {
+	}
+}
+
+func shotTitle(t *testing.T, name string) string {
+	t.Helper()
+	for _, s := range shots() {
+		if s.name == name {
+			return s.title
+		}
+	}
+	t.Fatalf("there is no picture %s", name)
+	return ""
+}
+
+// TestScreenshots draws the pictures of the documentation: docs/screens/*.svg, from
+// the recorded session, and for what asks a cluster from testdata/screens.
+func TestScreenshots(t *testing.T) {
+	for _, shot := range shots() {
 		t.Run(shot.name, func(t *testing.T) {
 			s := shot.play(t)
 			svg, err := picture(s.View(), shot.title, shotWidth, shotHeight)
