@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
 
@@ -27,10 +28,12 @@ type treePage struct {
 	// built is the snapshot of a tree that was made of one.
 	built *state.Snapshot
 	ticks int
-	tree  *grown
-	print uint64
-	rows  *treeRows
-	folds map[string]bool
+	// pacing is of the trees that are made of snapshots.
+	pacing pacing
+	tree   *grown
+	print  uint64
+	rows   *treeRows
+	folds  map[string]bool
 	// follow is where the cursor goes with the next answer.
 	follow *state.Ref
 	shown  bool
@@ -78,6 +81,7 @@ func (p *treePage) update(msg tea.Msg, e *env) tea.Cmd {
 		}
 	case answer[*grown]:
 		if p.asking.done(msg.round, e.now, msg.err) {
+			p.pacing.took = msg.took
 			return p.took(e, msg.value)
 		}
 	case answer[cascadeAnswer]:
@@ -110,8 +114,9 @@ func (p *treePage) moved(e *env) tea.Cmd {
 }
 
 const (
-	// snapshotAtOnce is up to how many objects a tree is made of each snapshot;
-	// of more of them at ticks, the more the fewer.
+	// snapshotAtOnce is up to how many objects a tree is made of each snapshot; of
+	// more of them in a small part of the time and, in a replay, whose clock may
+	// stand still, at ticks, the more the fewer.
 	snapshotAtOnce  = 2000
 	snapshotPerTick = 20_000
 )
@@ -124,7 +129,11 @@ func (p *treePage) askIfDue(e *env) tea.Cmd {
 		return nil // which namespace the session is about is not known yet
 	case e.Owners == nil:
 		n := e.snap.Objects.Len()
-		if p.asking.flying() || p.built == e.snap || n > snapshotAtOnce && p.built != nil && p.ticks%(1+n/snapshotPerTick) != 0 {
+		early := p.ticks%(1+n/snapshotPerTick) != 0
+		if e.Player == nil {
+			early = !p.pacing.due(e, nil, time.Second)
+		}
+		if p.asking.flying() || p.built == e.snap || n > snapshotAtOnce && p.built != nil && early {
 			return nil
 		}
 		return p.ask(e)
@@ -139,7 +148,7 @@ func (p *treePage) ask(e *env) tea.Cmd {
 	owners, subject, namespace, snap := e.Owners, p.subject, p.namespace(e), e.snap
 	p.built = nil
 	if owners == nil {
-		p.built = snap
+		p.built, p.pacing.at = snap, e.now
 	}
 	return askNow(&p.asking, e, pageTree, func(ctx context.Context) (*grown, error) {
 		var tree state.OwnerTree
