@@ -85,7 +85,12 @@ func isSpace(r rune) bool {
 }
 
 // Width is the number of terminal cells that text takes. Colours take none.
-func Width(s string) int { return ansi.StringWidth(s) }
+func Width(s string) int {
+	if plainASCII(s) {
+		return len(s)
+	}
+	return ansi.StringWidth(s)
+}
 
 // Truncate cuts sanitised text to a number of cells, the last of them "…" where
 // something is missing. No width gives nothing.

@@ -90,11 +90,26 @@ func describe(e Event) Description {
 // keyIn names the queue only where it does not bear the controller's name, as
 // "endpoint_slice" of endpointslice-controller does.
 func keyIn(controller, queue, key string) string {
-	bare := strings.NewReplacer("-", "", "_", "")
-	if queue == "" || bare.Replace(queue) == bare.Replace(strings.TrimSuffix(controller, "-controller")) {
+	if queue == "" || sameLetters(queue, strings.TrimSuffix(controller, "-controller")) {
 		return key
 	}
 	return key + " [" + queue + "]"
+}
+
+// sameLetters compares names without their dashes. It is asked for each row of a
+// screen.
+func sameLetters(a, b string) bool {
+	const dashes = "-_"
+	for {
+		a, b = strings.TrimLeft(a, dashes), strings.TrimLeft(b, dashes)
+		if a == "" || b == "" {
+			return a == b
+		}
+		if a[0] != b[0] {
+			return false
+		}
+		a, b = a[1:], b[1:]
+	}
 }
 
 func describeCheckpoint(e Checkpoint) string {

@@ -93,3 +93,19 @@ func TestShort(t *testing.T) {
 		}
 	}
 }
+
+func TestKeyIn(t *testing.T) {
+	for _, c := range []struct{ controller, queue, want string }{
+		{"deployment-controller", "deployment", "k"},
+		{"endpointslice-controller", "endpoint_slice", "k"},
+		{"pod-garbage-collector-controller", "podgarbage_collector", "k"},
+		{"deployment-controller", "", "k"},
+		{"deployment-controller", "deploymen", "k [deploymen]"},
+		{"deployment-controller", "deployments", "k [deployments]"},
+		{"deployment-controller", "-", "k [-]"},
+	} {
+		if got := keyIn(c.controller, c.queue, "k"); got != c.want {
+			t.Errorf("%s, %s: %q, want %q", c.controller, c.queue, got, c.want)
+		}
+	}
+}
