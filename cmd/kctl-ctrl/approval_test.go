@@ -1,3 +1,5 @@
+//go:build approveloops
+
 package main
 
 import (

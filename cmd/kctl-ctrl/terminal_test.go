@@ -28,6 +28,7 @@ type terminal struct {
 	pty     *os.File
 	picture vt10x.Terminal
 
+	read   sync.WaitGroup
 	mu     sync.Mutex
 	drawn  *sync.Cond
 	closed bool
@@ -66,7 +67,7 @@ func (x *terminal) start(columns, rows int) *terminal {
 		x.t.Fatal(err)
 	}
 	x.picture = vt10x.New(vt10x.WithSize(columns, rows), vt10x.WithWriter(x.pty))
-	go x.read()
+	x.read.Go(x.follow)
 	x.t.Cleanup(func() {
 		_ = x.command.Process.Kill()
 		_ = x.pty.Close()
@@ -74,7 +75,7 @@ func (x *terminal) start(columns, rows int) *terminal {
 	return x
 }
 
-func (x *terminal) read() {
+func (x *terminal) follow() {
 	buffer := make([]byte, 32<<10)
 	for {
 		n, err := x.pty.Read(buffer)
@@ -167,6 +168,7 @@ func (x *terminal) ends() int {
 	} else if err != nil {
 		x.t.Fatal(err)
 	}
+	x.read.Wait() // what it wrote last
 	x.restored()
 	return code
 }
