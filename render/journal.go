@@ -250,6 +250,10 @@ func (j *Journal) words(e state.Event, cause state.Cause) line {
 		if e.Warning {
 			return line{{state.DescribeParts(e).Text, yellow}}
 		}
+	case state.ElectionChanged:
+		if e.Phase == state.ElectionLost || e.Phase == state.ElectionRenewedLate {
+			return line{{state.DescribeParts(e).Text, yellow}}
+		}
 	case state.Gap, state.Dropped, state.InformerChanged:
 		return line{{state.DescribeParts(e).Text, noticeStyle(e)}}
 	}

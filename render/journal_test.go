@@ -142,6 +142,7 @@ func TestJournalIsInert(t *testing.T) {
 			state.InformerChanged{Informer: h("i"), Reason: h("reason")},
 			state.ObjectChanged{Informer: h("i"), Object: ref, Owner: &ref},
 			state.LeaseChanged{Lease: ref, Holder: h("holder")},
+			state.ElectionChanged{Lease: ref, Phase: state.ElectionLost, Identity: h("identity"), Holder: h("holder"), Reason: h("reason")},
 			state.Note{Source: h("source"), Text: h("text"), Warning: true},
 			state.Gap{Informer: h("i"), Reason: h("reason")},
 			state.Unknown{Type: h("type"), Problem: h("problem")},

@@ -42,6 +42,8 @@ type CheckpointHead struct {
 	Lost    uint64         `json:"lost,omitempty"`
 	Session SessionStarted `json:"session"`
 	Started time.Time      `json:"started,omitzero"`
+	// Election is the Snapshot's.
+	Election *Election `json:"election,omitempty"`
 	// Dropped and Unknown are the Snapshot's sums.
 	Dropped map[string]uint64 `json:"dropped,omitempty"`
 	Unknown map[string]uint64 `json:"unknown,omitempty"`
@@ -69,7 +71,7 @@ type CheckpointKey struct{ Key }
 func (s *Snapshot) Checkpoint() iter.Seq[Checkpoint] {
 	return func(yield func(Checkpoint) bool) {
 		head := CheckpointHead{
-			Seq: s.Seq, At: s.At.UTC(), Entries: s.Entries, Lost: s.Lost, Session: s.Session, Started: s.Started.UTC(),
+			Seq: s.Seq, At: s.At.UTC(), Entries: s.Entries, Lost: s.Lost, Session: s.Session, Started: s.Started.UTC(), Election: s.Election,
 			Dropped: sums(s.Dropped), Unknown: sums(s.Unknown),
 		}
 		if !yield(Checkpoint{Head: &head}) {
@@ -284,6 +286,8 @@ func (f *folder) checkpoint(e Checkpoint) {
 		case Note:
 			n.Text = f.kept(n.Text)
 			f.s.Notes.push(Entry{e.Note.Seq, e.Note.At, n}, f.s.Limits.Notes)
+		case ElectionChanged:
+			f.s.Notes.push(Entry{e.Note.Seq, e.Note.At, n.bounded(f.kept)}, f.s.Limits.Notes)
 		case Gap:
 			n.Reason = f.kept(n.Reason)
 			f.s.Notes.push(Entry{e.Note.Seq, e.Note.At, n}, f.s.Limits.Notes)
@@ -299,6 +303,9 @@ func (f *folder) restart(h CheckpointHead) {
 	*f = *newFolder(NewSnapshot(f.s.Limits))
 	f.s.Seq, f.s.At, f.s.Entries, f.s.Lost = h.Seq, h.At, h.Entries, h.Lost
 	f.s.Session, f.s.Started = h.Session, h.Started
+	if h.Election != nil {
+		f.s.Election = &Election{ElectionChanged: h.Election.bounded(f.kept), At: h.Election.At}
+	}
 	for name, n := range h.Dropped {
 		f.s.Dropped.set(f.name(name), n, maxNames)
 	}

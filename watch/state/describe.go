@@ -71,6 +71,8 @@ func describe(e Event) Description {
 		return Description{Source: "lease", Subject: e.Lease.Key(), Text: describeLease(e)}
 	case ClientRead:
 		return Description{Source: e.Client, Text: describeRead(e)}
+	case ElectionChanged:
+		return Description{Source: "election", Subject: e.Lease.Key(), Text: describeElection(e)}
 	case Gap:
 		return Description{Source: "informer", Subject: e.Informer, Text: "events may be missing here: " + e.Reason}
 	case Dropped:
@@ -273,6 +275,34 @@ func describeLease(e LeaseChanged) string {
 		text += ", renewed " + clock(e.RenewTime)
 	}
 	return text + ", " + count(int(e.Transitions), "transition", "transitions")
+}
+
+func describeElection(e ElectionChanged) string {
+	var text string
+	switch e.Phase {
+	case ElectionCandidate:
+		text = "candidate as " + e.Identity + ": "
+		if e.Holder == "" {
+			text += "nobody leads"
+			break
+		}
+		text += e.Holder + " leads"
+		if !e.Since.IsZero() {
+			text += " since " + e.Since.UTC().Format(time.RFC3339)
+		}
+		if !e.RenewTime.IsZero() {
+			text += ", renewed " + clock(e.RenewTime)
+		}
+	case ElectionAcquired:
+		text = "acquired: " + e.Identity + " leads"
+	case ElectionRenewedLate:
+		text = "renewed late, " + Short(e.Gap) + " after the renewal before"
+	case ElectionLost:
+		text = "lost" + prefixIf(e.Holder != "", ": now held by ") + e.Holder
+	default:
+		text = string(e.Phase)
+	}
+	return text + prefixIf(e.Reason != "", ": ") + e.Reason
 }
 
 // String is the cause in words: "deployments.apps shop/web updated (rv 412→418)".

@@ -26,6 +26,7 @@ var eventTypes = map[string]func([]byte) (Event, error){
 	"WriteFinished":     decodeAs[WriteFinished],
 	"LeaseChanged":      decodeAs[LeaseChanged],
 	"ClientRead":        decodeAs[ClientRead],
+	"ElectionChanged":   decodeAs[ElectionChanged],
 	"Gap":               decodeAs[Gap],
 	"Dropped":           decodeAs[Dropped],
 	"Note":              decodeAs[Note],
@@ -304,5 +305,30 @@ func (e *WriteFinished) UnmarshalJSON(data []byte) error {
 	}
 	*e = WriteFinished(in.writeFinished)
 	e.Duration = time.Duration(in.Duration)
+	return nil
+}
+
+type electionChanged ElectionChanged
+
+type electionChangedJSON struct {
+	electionChanged
+	Since     time.Time `json:"since,omitzero"`
+	RenewTime time.Time `json:"renewTime,omitzero"`
+	Gap       span      `json:"gap,omitempty"`
+}
+
+// MarshalJSON writes durations as text.
+func (e ElectionChanged) MarshalJSON() ([]byte, error) {
+	return marshal(electionChangedJSON{electionChanged(e), e.Since.UTC(), e.RenewTime.UTC(), span(e.Gap)})
+}
+
+// UnmarshalJSON reads what MarshalJSON wrote.
+func (e *ElectionChanged) UnmarshalJSON(data []byte) error {
+	var in electionChangedJSON
+	if err := json.Unmarshal(data, &in); err != nil {
+		return err
+	}
+	*e = ElectionChanged(in.electionChanged)
+	e.Since, e.RenewTime, e.Gap = in.Since.UTC(), in.RenewTime.UTC(), time.Duration(in.Gap)
 	return nil
 }

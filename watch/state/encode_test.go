@@ -49,6 +49,8 @@ func examples() []Event {
 			Holder: "node-1_abc", RenewTime: base, Duration: 15, Transitions: 2, Deleted: true},
 		ClientRead{Client: "operator", Verb: "watch", Object: Ref{Group: "apps", Version: "v1", Resource: "deployments", Namespace: "shop"}, InitialEvents: true,
 			Status: 200, Message: "cut off", Count: 9},
+		ElectionChanged{Lease: Ref{Group: "coordination.k8s.io", Version: "v1", Resource: "leases", Namespace: "kube-system", Name: "kube-controller-manager"},
+			Phase: ElectionLost, Identity: "laptop_kctl-ctrl-1", Holder: "node-1_abc", Since: base, RenewTime: base.Add(time.Minute), Gap: 3 * time.Second, Reason: "another leads"},
 		Gap{Informer: "pods", Reason: "too old resource version"},
 		Dropped{Where: "hub", Count: 12},
 		Note{Source: "sandbox", Text: "the server is ready", Warning: true},

@@ -305,6 +305,40 @@ type LeaseChanged struct {
 	Deleted     bool      `json:"deleted,omitempty"`
 }
 
+// ElectionPhase is a step of this process in the election for a lease.
+type ElectionPhase string
+
+const (
+	// ElectionCandidate: it waits. Holder leads, or nobody does and it tries.
+	ElectionCandidate ElectionPhase = "candidate"
+	// ElectionAcquired: it leads from now on.
+	ElectionAcquired ElectionPhase = "acquired"
+	// ElectionRenewedLate: it still leads, and a renewal was missed; Gap tells
+	// how long the lease went without one.
+	ElectionRenewedLate ElectionPhase = "renewed late"
+	// ElectionLost: it led and must not write any more.
+	ElectionLost ElectionPhase = "lost"
+	// ElectionReleased: it led, has stopped its loops and given the lease back.
+	ElectionReleased ElectionPhase = "released"
+)
+
+// ElectionChanged says how this process stands in the election for a lease.
+type ElectionChanged struct {
+	Lease Ref           `json:"lease"`
+	Phase ElectionPhase `json:"phase"`
+	// Identity is what this process holds the lease as.
+	Identity string `json:"identity"`
+	// Holder is who leads while this process waits or has lost, and Since since
+	// when, both as the lease says; RenewTime is the holder's last renewal.
+	Holder    string    `json:"holder,omitempty"`
+	Since     time.Time `json:"since,omitzero"`
+	RenewTime time.Time `json:"renewTime,omitzero"`
+	// Gap is the time between the last two renewals.
+	Gap time.Duration `json:"gap,omitempty"`
+	// Reason is a sentence for lost, and for a lease that was not released.
+	Reason string `json:"reason,omitempty"`
+}
+
 // Gap says that events of an informer may be missing here: a relist, a lost
 // watch. The state after it is right; the history is not complete.
 type Gap struct {
@@ -341,6 +375,7 @@ func (KeyForgotten) EventType() string      { return "KeyForgotten" }
 func (KeyDropped) EventType() string        { return "KeyDropped" }
 func (WriteFinished) EventType() string     { return "WriteFinished" }
 func (LeaseChanged) EventType() string      { return "LeaseChanged" }
+func (ElectionChanged) EventType() string   { return "ElectionChanged" }
 func (Gap) EventType() string               { return "Gap" }
 func (Dropped) EventType() string           { return "Dropped" }
 func (Note) EventType() string              { return "Note" }

@@ -102,6 +102,14 @@ func (f *folder) fold(entry Entry) {
 		f.leaseChanged(e, at)
 	case ClientRead:
 		f.clientRead(e, at)
+	case ElectionChanged:
+		e = e.bounded(f.text)
+		since := at
+		if old := f.s.Election; old != nil && old.Phase == e.Phase && old.Holder == e.Holder {
+			since = old.At
+		}
+		f.s.Election = &Election{ElectionChanged: e, At: since}
+		f.s.Notes.push(Entry{entry.Seq, at, e}, f.s.Limits.Notes)
 	case Gap:
 		e.Reason = f.text(e.Reason)
 		i := f.informer(e.Informer)
@@ -330,6 +338,12 @@ func (f *folder) leaseChanged(e LeaseChanged, at time.Time) {
 		l.Since = old.Since
 	}
 	f.s.Leases.set(id, l, f.s.Limits.Leases)
+}
+
+// bounded has the texts cut, some of which come from a lease.
+func (e ElectionChanged) bounded(text func(string) string) ElectionChanged {
+	e.Identity, e.Holder, e.Reason = text(e.Identity), text(e.Holder), text(e.Reason)
+	return e
 }
 
 func (f *folder) text(s string) string { return clip(s, f.s.Limits.Text) }

@@ -141,6 +141,13 @@ var genEvents = map[string]func(*rapid.T) Event{
 			Message: genText.Draw(t, "message"), Count: rapid.Uint64Range(0, 99).Draw(t, "count"),
 		}
 	},
+	"ElectionChanged": func(t *rapid.T) Event {
+		return ElectionChanged{
+			Lease: genRef.Draw(t, "lease"), Phase: rapid.SampledFrom([]ElectionPhase{ElectionCandidate, ElectionAcquired, ElectionRenewedLate, ElectionLost, ElectionReleased}).Draw(t, "phase"),
+			Identity: genText.Draw(t, "identity"), Holder: genText.Draw(t, "holder"), Since: genTime(t, "since"), RenewTime: genTime(t, "renew"),
+			Gap: genDuration(t, "gap"), Reason: genText.Draw(t, "reason"),
+		}
+	},
 	"Gap":     func(t *rapid.T) Event { return Gap{Informer: "pods", Reason: genText.Draw(t, "reason")} },
 	"Dropped": func(t *rapid.T) Event { return Dropped{Where: "hub", Count: rapid.Uint64Range(0, 99).Draw(t, "count")} },
 	"Note": func(t *rapid.T) Event {

@@ -37,6 +37,8 @@ func (f *folder) recall(entry Entry, text func(string) string, changes func([]Fi
 	case InformerChanged:
 		e.Reason = text(e.Reason)
 		entry.Event = e
+	case ElectionChanged:
+		entry.Event = e.bounded(text)
 	case Gap:
 		e.Reason = text(e.Reason)
 		entry.Event = e

@@ -325,3 +325,30 @@ type Lease struct {
 	Since time.Time `json:"since"`
 	Seen  time.Time `json:"seen"`
 }
+
+// Election is how this process stands in the election for a lease, and since
+// when.
+type Election struct {
+	ElectionChanged
+	At time.Time `json:"at"`
+}
+
+type electionJSON struct {
+	Changed ElectionChanged `json:"changed"`
+	At      time.Time       `json:"at"`
+}
+
+// MarshalJSON writes both: the event's own would hide the time.
+func (e Election) MarshalJSON() ([]byte, error) {
+	return marshal(electionJSON{e.ElectionChanged, e.At.UTC()})
+}
+
+// UnmarshalJSON reads what MarshalJSON wrote.
+func (e *Election) UnmarshalJSON(data []byte) error {
+	var in electionJSON
+	if err := json.Unmarshal(data, &in); err != nil {
+		return err
+	}
+	e.ElectionChanged, e.At = in.Changed, in.At.UTC()
+	return nil
+}

@@ -23,6 +23,9 @@ type Snapshot struct {
 	Session SessionStarted `json:"session"`
 	Started time.Time      `json:"started,omitzero"`
 
+	// Election is nil where this process takes no part in one.
+	Election *Election `json:"election,omitempty"`
+
 	// Controllers is by name: the loops, and the other writers of WriteFinished.
 	Controllers Table[*Controller] `json:"controllers"`
 	// Queues is by QueueID, Keys by KeyID.
