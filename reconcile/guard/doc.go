@@ -32,7 +32,7 @@
 //	read-only       refused
 //	dry-run=client  answered in this process; at most one GET goes out
 //	dry-run=server  sent with dryRun=All, or refused where that is not honoured
-//	active          sent as it is; needs a SandboxGrant
+//	active          sent as it is; needs a Grant
 //
 // Whatever its kind, nothing goes to another server than the one of the session
 // (Options.Server). http.Client follows redirects, and client-go adds the user's
@@ -90,6 +90,16 @@
 // says what the write would change, by the rules of dry-run=client, and
 // Pending.Unchanged whether it still would. An error with an API status is the
 // writer's answer, and recorded as a refusal.
+//
+// # Grants
+//
+// A SandboxGrant proves itself by the certificate authority of an embedded
+// control plane. On any other server two things have to come together: the user
+// has named the context (Confirm), and package election holds the lease of
+// kube-controller-manager. An ElectionGrant joins them: its Gate is asked last,
+// after Before, and bounds how long the write may be under way. The lease itself
+// is written past that gate, by a Guard of its own with a LeaseGrant, which lets
+// out creates and updates of that one Lease only.
 //
 // # The record
 //

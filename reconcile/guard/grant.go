@@ -5,11 +5,26 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
 )
 
 // ErrNoGrant is returned for ModeActive without a grant.
-var ErrNoGrant = errors.New("active mode writes for real and needs a grant: only the embedded control plane gives one")
+var ErrNoGrant = errors.New("active mode writes for real and needs a grant: the embedded control plane gives one, or an election for the lease of kube-controller-manager")
+
+// Grant is a permission to write for real on one server: a SandboxGrant, an
+// ElectionGrant or a LeaseGrant. Their zero values permit nothing, and no other
+// package can make a Grant.
+type Grant interface {
+	fmt.Stringer
+	valid() bool
+	// origin is the server, as originOf spells it.
+	origin() string
+	// admits says why a write must not leave, or nothing.
+	admits(*Guard, *http.Request, Request) string
+	// door is the Gate to be asked last; nil is none.
+	door() Gate
+}
 
 // SandboxGrant is the permission to write for real on one embedded control
 // plane. It comes from GrantSandbox; the zero SandboxGrant permits nothing.
@@ -44,6 +59,12 @@ func GrantSandbox(serverURL string, ca []byte, recognise func(ca []byte) bool) (
 
 // valid reports whether the grant came from GrantSandbox.
 func (g SandboxGrant) valid() bool { return g.host != "" && g.fingerprint != "" }
+
+func (g SandboxGrant) origin() string { return originOf("https", g.host) }
+
+func (g SandboxGrant) admits(*Guard, *http.Request, Request) string { return "" }
+
+func (g SandboxGrant) door() Gate { return nil }
 
 // String names the server and the beginning of its authority's SHA-256.
 func (g SandboxGrant) String() string {

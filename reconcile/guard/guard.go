@@ -25,7 +25,7 @@ type Options struct {
 	Mode state.Mode
 	// Grant is required for ModeActive. A write to any other server than the
 	// one it was given for is refused.
-	Grant SandboxGrant
+	Grant Grant
 
 	// Server is the API server's address: "https://10.0.0.1:6443"; a path behind
 	// it is ignored. Whatever goes elsewhere, a redirect for one, is refused in
@@ -115,13 +115,16 @@ type Broken struct {
 	// SkipDeleteRewrite leaves DELETE and Eviction bodies as they are in
 	// dry-run=server, and sends them: they are then carried out.
 	SkipDeleteRewrite bool
+	// IgnoreGate sends writes that the gate of an election refuses, without
+	// their deadline.
+	IgnoreGate bool
 }
 
 // Guard decides about requests. Make one with New for each session; wrap every
 // transport of the session with it.
 type Guard struct {
 	mode         state.Mode
-	grant        SandboxGrant
+	grant        Grant
 	basePath     string
 	cause        func() state.Cause
 	writer       func(*http.Request) string
@@ -151,7 +154,7 @@ func New(o Options) (*Guard, error) {
 	switch o.Mode {
 	case state.ModeReadOnly, state.ModeDryRunClient, state.ModeDryRunServer:
 	case state.ModeActive:
-		if !o.Grant.valid() {
+		if o.Grant == nil || !o.Grant.valid() {
 			return nil, ErrNoGrant
 		}
 	default:
@@ -206,7 +209,7 @@ func (o Options) origin() (server string, err error) {
 	if o.Mode != state.ModeActive {
 		return server, nil
 	}
-	granted := originOf("https", o.Grant.host)
+	granted := o.Grant.origin()
 	if server != "" && server != granted {
 		return "", fmt.Errorf("make a guard: active mode was granted for %s, not for %s", o.Grant, server)
 	}

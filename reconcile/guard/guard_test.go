@@ -67,7 +67,7 @@ func TestGrantSandbox(t *testing.T) {
 // A guard for one sandbox does not write to another server.
 func TestGrantIsForOneServer(t *testing.T) {
 	other := newServer(t)
-	w := newWorld(t, state.ModeActive, "", func(o *guard.Options) { o.Grant = other.grant(t) })
+	w := newWorld(t, state.ModeActive, "", func(o *guard.Options) { o.Grant, o.Server = other.grant(t), "" })
 	err := w.typed.CoreV1().Pods("shop").Delete(context.Background(), "web", metav1.DeleteOptions{})
 	if !guard.Refused(err) || len(w.server.writes()) != 0 || w.journal.last(t).Result != state.WriteRefused {
 		t.Errorf("%v, recorded %+v", err, w.journal.last(t))

@@ -176,7 +176,7 @@ func newWorld(t testing.TB, mode state.Mode, contentType string, adjust ...func(
 	s, j := newServer(t), &journal{}
 	options := guard.Options{Mode: mode, Recorder: j}
 	if mode == state.ModeActive {
-		options.Grant = s.grant(t)
+		options.Grant, options.Server = s.grant(t), s.URL
 	}
 	for _, f := range adjust {
 		f(&options)

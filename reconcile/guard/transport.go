@@ -88,7 +88,7 @@ func (t *transport) leave(out *http.Request) (*http.Response, error) {
 	case r.Kind == KindReview && out.Method == http.MethodPost:
 	case g.forwards(r) && g.opensForward(out, r):
 	case r.Kind == KindWrite && g.mode == state.ModeActive:
-		if out.URL.Scheme != "https" || out.URL.Host != g.grant.host {
+		if originOf(out.URL.Scheme, out.URL.Host) != g.grant.origin() {
 			return nil, g.refusal(r, "active mode was granted for "+g.grant.String()+", not for "+out.URL.Scheme+"://"+out.URL.Host)
 		}
 	case r.Kind == KindWrite && g.mode == state.ModeDryRunServer:
@@ -100,6 +100,14 @@ func (t *transport) leave(out *http.Request) (*http.Response, error) {
 	}
 	if reason := g.otherServer(out); reason != "" {
 		return nil, g.refusal(r, reason)
+	}
+	if r.Kind == KindWrite && g.mode == state.ModeActive {
+		if reason := g.grant.admits(g, out, r); reason != "" {
+			return nil, g.refusal(r, reason)
+		}
+		if gate := g.grant.door(); gate != nil {
+			return t.through(gate, out, r)
+		}
 	}
 	return t.next.RoundTrip(out)
 }

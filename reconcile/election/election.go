@@ -1,0 +1,469 @@
+package election
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
+	"k8s.io/client-go/tools/leaderelection"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+)
+
+// Options describe an election. All are required but those that say otherwise.
+type Options struct {
+	// Namespace and Name are the Lease's.
+	Namespace, Name string
+	// Identity is what this process holds it as; by default NewIdentity's.
+	Identity string
+	// LeaseDuration is in whole seconds, as the Lease holds it. RetryPeriod is a
+	// second or more: client-go's candidates compare renewals by the second, and
+	// would count from an earlier one.
+	LeaseDuration, RenewDeadline, RetryPeriod time.Duration
+	// Client reads and writes the Lease, through a guard with a LeaseGrant. A
+	// request of its should give up well before RenewDeadline.
+	Client coordinationv1client.LeasesGetter
+	Clock  Clock
+	// Recorder is told how the election goes.
+	Recorder state.Recorder
+	// NoWait ends Acquire with a *HeldError where another holds the lease and
+	// it has not expired, instead of waiting.
+	NoWait bool
+	// Broken breaks the election, for tests of the tests.
+	Broken Broken
+
+	// hurried allows a shorter RetryPeriod, where all candidates are this package's.
+	hurried bool
+}
+
+// Broken switches parts of an election off, so that a test which is to catch
+// their absence can be seen to fail. It has no place outside tests.
+type Broken struct {
+	// TakeLive takes the lease from whoever holds it.
+	TakeLive bool
+}
+
+// HeldError says that another process holds the lease.
+type HeldError struct {
+	Lease, Holder    string
+	Since, RenewTime time.Time
+}
+
+// Error is one line with the next step.
+func (e *HeldError) Error() string {
+	text := fmt.Sprintf("the lease %s is held by %s", e.Lease, e.Holder)
+	if !e.Since.IsZero() {
+		text += " since " + e.Since.UTC().Format(time.RFC3339)
+	}
+	return text + ": leave --no-wait out to wait until it is free, or stop the holder"
+}
+
+// LostError says that the lease was held and is not any more.
+type LostError struct{ Lease, Reason string }
+
+// Error is one line with the next step.
+func (e *LostError) Error() string {
+	return fmt.Sprintf("the lease %s was lost: %s: nothing is written any more; start again to stand by", e.Lease, e.Reason)
+}
+
+// errCoordinated: who takes part in coordinated leader election writes candidates
+// and leaves the Lease to the API server.
+var errCoordinated = errors.New("kctl-ctrl takes no part in coordinated leader election, so it stays away from this cluster: use a dry run")
+
+// NewIdentity names this process as kube-controller-manager names itself: the
+// host, an underscore, and what is unique.
+func NewIdentity() (string, error) {
+	host, err := os.Hostname()
+	if err != nil {
+		return "", fmt.Errorf("name this process for the election: %w", err)
+	}
+	return host + "_kctl-ctrl-" + string(uuid.NewUUID()), nil
+}
+
+// Election is this process's part in the election for one Lease. It can lead once.
+type Election struct {
+	lease    state.Ref
+	identity string
+	seconds  int // LeaseDuration
+	retry    time.Duration
+	clock    Clock
+	recorder state.Recorder
+	noWait   bool
+	broken   Broken
+
+	gate    *gate
+	inner   resourcelock.Interface
+	elector *leaderelection.LeaderElector
+
+	acquired chan struct{} // closed when it leads for the first time
+	ended    chan struct{} // closed when it has failed or is lost
+	returned chan struct{} // closed when the elector has returned
+
+	mu      sync.Mutex
+	stop    context.CancelFunc // nil before Acquire
+	leading bool
+	err     error // why ended was closed
+	seen    bool  // holder is known
+	holder  resourcelock.LeaderElectionRecord
+	trouble string
+	quiet   bool // it is being released: what stops now is not lost
+}
+
+// New checks the options. It asks the server nothing.
+func New(o Options) (*Election, error) {
+	switch {
+	case o.Namespace == "" || o.Name == "":
+		return nil, fmt.Errorf("set up the election: %q is no lease", o.Namespace+"/"+o.Name)
+	case o.Client == nil || o.Clock == nil || o.Recorder == nil:
+		return nil, errors.New("set up the election: client, clock and recorder are required")
+	case o.LeaseDuration%time.Second != 0 || o.LeaseDuration <= 0:
+		return nil, fmt.Errorf("set up the election: the lease duration %s is not in whole seconds", o.LeaseDuration)
+	case o.RetryPeriod < time.Second && !o.hurried:
+		return nil, fmt.Errorf("set up the election: the retry period %s is less than a second, and other candidates see renewals by the second only", o.RetryPeriod)
+	}
+	if o.Identity == "" {
+		var err error
+		if o.Identity, err = NewIdentity(); err != nil {
+			return nil, err
+		}
+	}
+	e := &Election{
+		lease:    state.Ref{Group: "coordination.k8s.io", Version: "v1", Resource: "leases", Namespace: o.Namespace, Name: o.Name},
+		identity: o.Identity, seconds: int(o.LeaseDuration / time.Second), retry: o.RetryPeriod,
+		clock: o.Clock, recorder: o.Recorder, noWait: o.NoWait, broken: o.Broken,
+		acquired: make(chan struct{}), ended: make(chan struct{}), returned: make(chan struct{}),
+	}
+	e.gate = &gate{
+		clock: o.Clock, deadline: o.RenewDeadline, within: o.LeaseDuration - o.RenewDeadline,
+		why: "this process does not hold the lease " + e.lease.Key(),
+	}
+	e.gate.lapsed = func(reason string) { e.end(e.lost(reason)) }
+	leases := &versioned{LeasesGetter: o.Client}
+	e.inner = &resourcelock.LeaseLock{
+		LeaseMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: o.Name}, Client: leases,
+		LockConfig: resourcelock.ResourceLockConfig{Identity: o.Identity},
+	}
+	var err error
+	e.elector, err = leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
+		Lock:          &lock{Interface: e.inner, e: e, leases: leases},
+		LeaseDuration: o.LeaseDuration, RenewDeadline: o.RenewDeadline, RetryPeriod: o.RetryPeriod,
+		Name: o.Name,
+		// The lease is given back by Release, after the loops have ended.
+		ReleaseOnCancel: false,
+		Callbacks: leaderelection.LeaderCallbacks{
+			OnStartedLeading: func(context.Context) {},
+			OnStoppedLeading: func() {},
+		},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("set up the election: %w", err)
+	}
+	return e, nil
+}
+
+// Identity is what this process holds the lease as.
+func (e *Election) Identity() string { return e.identity }
+
+// Lease is "namespace/name".
+func (e *Election) Lease() string { return e.lease.Key() }
+
+// Grant lets a guard write while the lease is held.
+func (e *Election) Grant(server string, c guard.Confirmation) (guard.ElectionGrant, error) {
+	return guard.GrantElection(server, c, e.gate)
+}
+
+// Acquire stands for election until this process leads or ctx is done, or an
+// error says why it never will. Call it once. Release must be called afterwards
+// whatever it returns.
+func (e *Election) Acquire(ctx context.Context) error {
+	// The election outlives ctx: it goes on while the loops stop.
+	running, stop := context.WithCancel(context.WithoutCancel(ctx))
+	e.mu.Lock()
+	e.stop = stop
+	e.mu.Unlock()
+	go func() {
+		defer close(e.returned)
+		e.elector.Run(running)
+		if running.Err() == nil {
+			e.end(e.lost("it could not be renewed in time"))
+		}
+	}()
+	select {
+	case <-e.acquired:
+		go e.watchOver(running)
+		return nil
+	case <-e.ended:
+		return e.Err()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// watchOver ends the term when its deadline passes, even if nobody writes. It
+// looks often, because timers stand still while the machine sleeps.
+func (e *Election) watchOver(ctx context.Context) {
+	for left := e.gate.left(); left > 0; left = e.gate.left() {
+		timer := time.NewTimer(min(left, e.retry/4))
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+		case <-e.ended:
+		}
+		timer.Stop()
+		if ctx.Err() != nil || e.Err() != nil {
+			return
+		}
+	}
+	e.gate.lapse()
+}
+
+// Lost is closed when the lease was held and is not any more, or never will be;
+// Err tells why.
+func (e *Election) Lost() <-chan struct{} { return e.ended }
+
+// Err is nil until Lost is closed.
+func (e *Election) Err() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.err
+}
+
+func (e *Election) lost(reason string) error { return &LostError{Lease: e.lease.Key(), Reason: reason} }
+
+// end shuts the gate, then says that it is over. The first error stays.
+func (e *Election) end(err error) {
+	var lost *LostError
+	isLost := errors.As(err, &lost)
+	reason := err.Error()
+	if isLost {
+		reason = lost.Reason
+	}
+	e.gate.shut(reason)
+	e.mu.Lock()
+	if e.err != nil || e.quiet {
+		e.mu.Unlock()
+		return
+	}
+	e.err = err
+	led, event := e.leading, e.event(state.ElectionLost)
+	e.leading = false
+	stop := e.stop
+	e.mu.Unlock()
+	if led {
+		if event.Holder == e.identity {
+			event.Holder, event.Since, event.RenewTime = "", time.Time{}, time.Time{}
+		}
+		event.Reason = reason
+		e.recorder.Record(event)
+	}
+	close(e.ended)
+	if stop != nil {
+		stop()
+	}
+}
+
+// event is called with the lock held.
+func (e *Election) event(phase state.ElectionPhase) state.ElectionChanged {
+	return state.ElectionChanged{
+		Lease: e.lease, Phase: phase, Identity: e.identity,
+		Holder: e.holder.HolderIdentity, Since: e.holder.AcquireTime.Time, RenewTime: e.holder.RenewTime.Time,
+	}
+}
+
+// saw takes what the lease says, and whether that has changed since it was read
+// before.
+func (e *Election) saw(record *resourcelock.LeaderElectionRecord, changed bool) {
+	e.mu.Lock()
+	before, known := e.holder, e.seen
+	e.holder, e.seen, e.trouble = *record, true, ""
+	other := record.HolderIdentity != "" && record.HolderIdentity != e.identity
+	leading := e.leading
+	event := e.event(state.ElectionCandidate)
+	e.mu.Unlock()
+
+	if leading && record.HolderIdentity != e.identity {
+		e.end(e.lost("it is " + cmp.Or(prefixed("held by ", record.HolderIdentity), "held by nobody") + ", which this process did not do"))
+		return
+	}
+	if leading {
+		return
+	}
+	if !known || before.HolderIdentity != record.HolderIdentity {
+		e.recorder.Record(event)
+	}
+	if e.noWait && other && (changed || !expired(record, time.Now())) {
+		e.end(&HeldError{Lease: e.lease.Key(), Holder: record.HolderIdentity, Since: record.AcquireTime.Time, RenewTime: record.RenewTime.Time})
+	}
+}
+
+func prefixed(prefix, s string) string {
+	if s == "" {
+		return ""
+	}
+	return prefix + s
+}
+
+// expired reports whether a lease has run out by the holder's clock and this one.
+// It may only ever refuse: who wants to take over has to see it unchanged for
+// its duration.
+func expired(record *resourcelock.LeaderElectionRecord, now time.Time) bool {
+	return record.RenewTime.Add(time.Duration(record.LeaseDurationSeconds) * time.Second).Before(now)
+}
+
+// failed notes trouble with the lease, once for each kind of it in a row.
+func (e *Election) failed(verb string, err error) {
+	if errors.Is(err, context.Canceled) {
+		return
+	}
+	text := fmt.Sprintf("could not %s the lease %s: %v", verb, e.lease.Key(), err)
+	kind := verb + string(apierrors.ReasonForError(err))
+	e.mu.Lock()
+	known := e.trouble == kind
+	e.trouble = kind
+	e.mu.Unlock()
+	if !known {
+		e.recorder.Record(state.Note{Source: "election", Text: text, Warning: true})
+	}
+}
+
+// wrote takes the answer to a write of the lease that was about to leave at a
+// moment.
+func (l *lock) wrote(at time.Duration, record resourcelock.LeaderElectionRecord, err error) {
+	e := l.e
+	if err != nil {
+		if !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) {
+			e.failed("write", err)
+		}
+		return
+	}
+	gap, open := e.gate.renew(at)
+	e.mu.Lock()
+	e.holder, e.seen, e.trouble = record, true, ""
+	first := open && !e.leading && e.err == nil && !e.quiet
+	if first {
+		e.leading = true
+	}
+	event := e.event(state.ElectionAcquired)
+	e.mu.Unlock()
+	switch {
+	case first:
+		event.Holder, event.Since, event.RenewTime = "", time.Time{}, time.Time{}
+		e.recorder.Record(event)
+		close(e.acquired)
+	case !open:
+		e.end(e.lost("its renewal was confirmed too late"))
+	case gap > 2*e.retry:
+		event.Phase, event.Gap = state.ElectionRenewedLate, gap
+		event.Holder, event.Since, event.RenewTime = "", time.Time{}, time.Time{}
+		e.recorder.Record(event)
+	}
+	e.recorder.Record(state.LeaseChanged{
+		Lease: e.lease, Holder: record.HolderIdentity, RenewTime: record.RenewTime.Time,
+		Duration: int32(record.LeaseDurationSeconds), Transitions: int32(record.LeaderTransitions),
+	})
+}
+
+// Release ends this process's part: no write leaves any more, those under way
+// are waited for, and the lease is given back if this process has it. Call it
+// when the loops have returned. Where that, or a write, does not end within ctx,
+// the lease must expire by itself: Abandon.
+func (e *Election) Release(ctx context.Context) error {
+	led := e.halt("the lease is being released")
+	if err := e.gate.drain(ctx); err != nil {
+		e.leave(led, err.Error())
+		return fmt.Errorf("release the lease %s: %w; it expires by itself within %ds", e.lease.Key(), err, e.seconds)
+	}
+	if !e.stopped(ctx) {
+		return fmt.Errorf("release the lease %s: the election has not ended; it expires by itself within %ds", e.lease.Key(), e.seconds)
+	}
+	e.mu.Lock()
+	began, mine := e.stop != nil, e.seen && e.holder.HolderIdentity == e.identity
+	e.mu.Unlock()
+	if !began {
+		return nil
+	}
+	// Also where it does not know that it holds the lease: the answer to its last
+	// request may be missing.
+	if err := e.giveBack(ctx); err != nil && mine {
+		return fmt.Errorf("release the lease %s: %w; it expires by itself within %ds", e.lease.Key(), err, e.seconds)
+	}
+	return nil
+}
+
+// Abandon ends this process's part and leaves the lease to expire.
+func (e *Election) Abandon(reason string) { e.leave(e.halt(reason), reason) }
+
+func (e *Election) leave(led bool, reason string) {
+	e.mu.Lock()
+	stop := e.stop
+	e.mu.Unlock()
+	if stop != nil {
+		stop()
+	}
+	if led {
+		e.recorder.Record(state.ElectionChanged{Lease: e.lease, Phase: state.ElectionLost, Identity: e.identity, Reason: "left to expire: " + reason})
+	}
+}
+
+// halt shuts the gate on purpose, and reports whether it was this that ended the
+// term.
+func (e *Election) halt(reason string) (led bool) {
+	e.gate.shut(reason)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	led, e.leading, e.quiet = e.leading, false, true
+	return led
+}
+
+// stopped stops the elector, which has renewed until now, and waits for it.
+func (e *Election) stopped(ctx context.Context) bool {
+	e.mu.Lock()
+	stop := e.stop
+	e.mu.Unlock()
+	if stop == nil {
+		return true
+	}
+	stop()
+	select {
+	case <-e.returned:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// giveBack writes the lease without a holder, as client-go does; the next one
+// need not wait for it to expire.
+func (e *Election) giveBack(ctx context.Context) error {
+	for {
+		old, _, err := e.inner.Get(ctx)
+		if err != nil {
+			return err
+		}
+		if old.HolderIdentity != e.identity {
+			return nil // it has been taken over: there is nothing to give back
+		}
+		now := metav1.Now()
+		err = e.inner.Update(ctx, resourcelock.LeaderElectionRecord{
+			LeaderTransitions: old.LeaderTransitions, LeaseDurationSeconds: 1, RenewTime: now, AcquireTime: now,
+		})
+		switch {
+		case apierrors.IsConflict(err) && ctx.Err() == nil:
+			continue
+		case err != nil:
+			return err
+		}
+		e.recorder.Record(state.ElectionChanged{Lease: e.lease, Phase: state.ElectionReleased, Identity: e.identity})
+		return nil
+	}
+}

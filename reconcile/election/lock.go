@@ -1,0 +1,102 @@
+package election
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+)
+
+// lock is the Lease as client-go's LeaderElector sees it: it notes the time of
+// each renewal before its request leaves, and what others do with the lease.
+type lock struct {
+	resourcelock.Interface
+	e *Election
+	// leases is what Interface reads with.
+	leases *versioned
+	// raw is the record as it was read last. The LeaderElector calls from one
+	// goroutine at a time.
+	raw []byte
+}
+
+// Get implements resourcelock.Interface.
+func (l *lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+	record, raw, err := l.Interface.Get(ctx)
+	if err != nil {
+		if apierrors.IsNotFound(err) {
+			l.e.saw(&resourcelock.LeaderElectionRecord{}, l.raw != nil)
+			l.raw = nil
+		} else {
+			l.e.failed("read", err)
+		}
+		return nil, nil, err
+	}
+	// The record has its times in whole seconds, so that a renewal in the second of
+	// the one before would go unseen, and a live holder be taken for a dead one.
+	raw = append(raw, l.leases.version...)
+	if record.Strategy != "" {
+		err := fmt.Errorf("the API server chooses who holds it (strategy %s): %w", record.Strategy, errCoordinated)
+		l.e.end(err)
+		return nil, nil, err
+	}
+	changed := l.raw != nil && !bytes.Equal(l.raw, raw)
+	l.raw = raw
+	l.e.saw(record, changed)
+	if foreign := record.HolderIdentity != "" && record.HolderIdentity != l.Identity(); foreign {
+		shown := *record
+		// The LeaderElector takes a lease over when it has not changed for as long
+		// as the lease says. One that says less than ours, or nothing, is given ours.
+		shown.LeaseDurationSeconds = max(shown.LeaseDurationSeconds, l.e.seconds)
+		if l.e.broken.TakeLive {
+			shown.HolderIdentity = ""
+		}
+		record = &shown
+	}
+	return record, raw, nil
+}
+
+// Create implements resourcelock.Interface.
+func (l *lock) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	at := l.e.clock.Now()
+	err := l.Interface.Create(ctx, record)
+	l.wrote(at, record, err)
+	return err
+}
+
+// Update implements resourcelock.Interface.
+func (l *lock) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	at := l.e.clock.Now()
+	err := l.Interface.Update(ctx, record)
+	l.wrote(at, record, err)
+	return err
+}
+
+// versioned remembers the resourceVersion of the Lease that was read last.
+type versioned struct {
+	coordinationv1client.LeasesGetter
+	version string
+}
+
+type versionedLeases struct {
+	coordinationv1client.LeaseInterface
+	v *versioned
+}
+
+// Leases implements LeasesGetter.
+func (v *versioned) Leases(namespace string) coordinationv1client.LeaseInterface {
+	return versionedLeases{v.LeasesGetter.Leases(namespace), v}
+}
+
+// Get implements LeaseInterface.
+func (l versionedLeases) Get(ctx context.Context, name string, o metav1.GetOptions) (*coordinationv1.Lease, error) {
+	lease, err := l.LeaseInterface.Get(ctx, name, o)
+	if err == nil {
+		l.v.version = lease.ResourceVersion
+	}
+	return lease, err
+}
