@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/election"
 	"github.com/kctl-ctrl/kctl-ctrl/render"
 )
 
@@ -20,6 +21,8 @@ const (
 	// exitUnsettled: the time given with --timeout ran out before the loops
 	// came to rest.
 	exitUnsettled = 3
+	// exitLost: active mode ended because the lease was lost.
+	exitLost = 4
 	// exitInterrupted: ended by Ctrl-C or SIGTERM before the work was done.
 	exitInterrupted = 130
 )
@@ -47,6 +50,7 @@ func (e *commandExit) Error() string { return fmt.Sprintf("the command exited wi
 func exitCode(err error, stderr io.Writer) int {
 	var unsettled *unsettledError
 	var command *commandExit
+	var lost *election.LostError
 	switch {
 	case err == nil:
 		return exitOK
@@ -62,6 +66,9 @@ func exitCode(err error, stderr io.Writer) int {
 			fmt.Fprintln(stderr, "  -", render.Sanitise(reason))
 		}
 		return exitUnsettled
+	case errors.As(err, &lost):
+		fmt.Fprintln(stderr, "error:", printable(err))
+		return exitLost
 	default:
 		fmt.Fprintln(stderr, "error:", printable(err))
 		return exitError

@@ -90,8 +90,11 @@ func newLoopFlagsTopic() *cobra.Command {
 		}
 		loops := pflag.NewFlagSet("loops", pflag.ContinueOnError)
 		options.AddFlags(loops)
-		fmt.Fprintf(cmd.OutOrStdout(), "%s.\n'run', 'diff' and 'sandbox' take them, with upstream's names, meaning and defaults.\n\n%s",
-			topic.Short, loops.FlagUsagesWrapped(100))
+		elections := pflag.NewFlagSet("elections", pflag.ContinueOnError)
+		options.AddElectionFlags(elections)
+		elections.VisitAll(func(f *pflag.Flag) { f.Hidden = false })
+		fmt.Fprintf(cmd.OutOrStdout(), "%s.\n'run', 'diff' and 'sandbox' take them, with upstream's names, meaning and defaults.\n\n%s\nOf the election, for 'run --active' on a cluster:\n\n%s",
+			topic.Short, loops.FlagUsagesWrapped(100), elections.FlagUsagesWrapped(100))
 	})
 	return topic
 }

@@ -26,6 +26,9 @@ func (o *runOptions) startOnCluster(ctx context.Context, s *session, mode state.
 	if err != nil {
 		return err
 	}
+	if mode == state.ModeActive && elects(o.flags, target) {
+		return o.startElected(ctx, s, loader, target, progress)
+	}
 	wrap, err := guardFor(ctx, s, target, mode)
 	if err != nil {
 		return err
@@ -41,16 +44,12 @@ func (o *runOptions) startOnCluster(ctx context.Context, s *session, mode state.
 	if s.config, err = target.Config(wrap, limits); err != nil {
 		return err
 	}
-	if other := s.config.Impersonate.UserName; s.impersonate && other != "" {
-		return fmt.Errorf("--impersonate-controllers while you act as %q: a request acts as one user: leave out --as, or whatever in the kubeconfig says it", other)
+	if err := s.actsAsOne(); err != nil {
+		return err
 	}
-	raw, err := loader.RawConfig()
+	name, err := contextOf(loader, *o.kubeconfig.Context)
 	if err != nil {
-		return fmt.Errorf("load kubeconfig: %w", err)
-	}
-	name := raw.CurrentContext
-	if *o.kubeconfig.Context != "" {
-		name = *o.kubeconfig.Context
+		return err
 	}
 	progress("connecting to " + name)
 	client, err := discovery.NewDiscoveryClientForConfig(s.config)
@@ -70,6 +69,14 @@ func (o *runOptions) startOnCluster(ctx context.Context, s *session, mode state.
 		return err
 	}
 	return noneRuns(s.manager.Load().Statuses())
+}
+
+// actsAsOne refuses to act as the loops' accounts and as another user at once.
+func (s *session) actsAsOne() error {
+	if other := s.config.Impersonate.UserName; s.impersonate && other != "" {
+		return fmt.Errorf("--impersonate-controllers while you act as %q: a request acts as one user: leave out --as, or whatever in the kubeconfig says it", other)
+	}
+	return nil
 }
 
 // noneRuns is an error where loops were asked for and not one of them runs: who
@@ -103,9 +110,9 @@ func few(words []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(words[:most], ", "), len(words)-most)
 }
 
-// guardFor makes the guard for a run on a target. Writing for real is
-// possible only where that leads to a sandbox of this user, which its
-// certificate authority proves.
+// guardFor makes the guard for a run on a target that takes no election. Writing
+// for real is then possible only where that leads to a sandbox of this user, which
+// its certificate authority proves.
 func guardFor(ctx context.Context, s *session, target connect.Target, mode state.Mode) (connect.Wrap, error) {
 	s.mode = mode
 	options := guard.Options{Mode: mode, Server: target.Server(), BasePath: target.Path()}
@@ -117,7 +124,7 @@ func guardFor(ctx context.Context, s *session, target connect.Target, mode state
 	case state.ModeActive:
 		options.Grant, err = guard.GrantSandbox(target.URL, target.CA, sandbox.Recognise)
 		if err != nil {
-			return nil, fmt.Errorf("%w\n--active writes for real and is allowed on a sandbox only: leave it out for a dry run, or use --sandbox", err)
+			return nil, err
 		}
 	case state.ModeDryRunServer:
 		options.TrustsDryRun, err = localGroups(ctx, target)

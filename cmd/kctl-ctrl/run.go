@@ -17,6 +17,7 @@ import (
 	"k8s.io/kubernetes/pkg/controller"
 
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/election"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/plan"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/sandbox"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/settle"
@@ -41,6 +42,7 @@ type runOptions struct {
 	sandboxed     bool
 	dryRun        string
 	active        bool
+	elected       electedFlags
 	impersonate   bool
 	untilSettled  bool
 	horizon       time.Duration
@@ -63,7 +65,14 @@ On the current context the loops run dry: what they would write is answered
 inside this program (--dry-run=client) or by the API server without being
 stored (--dry-run=server). A dry run shows the first hop: a pod that was never
 created is seen by nobody. With --sandbox the loops write for real, on a control
-plane that is started for this command and removed with it.`,
+plane that is started for this command and removed with it.
+
+With --active and --confirm=CONTEXT the loops of --controllers write to the cluster
+of that context for real, while this process holds the lease of
+kube-controller-manager. It stands by until the lease is free and never takes it
+from a live holder; when the lease is lost it ends with exit code 4. Contexts named
+in protectedContexts of the configuration ('info' says where it is) are never
+written to. The --leader-elect-* flags are kube-controller-manager's.`,
 		Example: `  # What happens to these manifests, until nothing moves any more
   kctl-ctrl run --sandbox -f examples/shop/ --until-settled
 
@@ -94,7 +103,8 @@ func (o *runOptions) addTo(cmd *cobra.Command) {
 	o.flags = flags
 	flags.BoolVar(&o.sandboxed, "sandbox", false, "run on an embedded control plane instead of the current context")
 	flags.StringVar(&o.dryRun, "dry-run", "", "client: writes are answered in this program (the default on a cluster); server: they are sent with dryRun=All")
-	flags.BoolVar(&o.active, "active", false, "write for real; only on a sandbox (the default with --sandbox)")
+	flags.BoolVar(&o.active, "active", false, "write for real: on a sandbox (the default with --sandbox), or on a cluster while holding the lease of kube-controller-manager; see --confirm")
+	o.elected.addTo(flags)
 	addImpersonate(flags, &o.impersonate)
 	flags.BoolVar(&o.untilSettled, "until-settled", false, "end when the loops have come to rest; what is due later is listed")
 	flags.DurationVar(&o.horizon, "horizon", 3*time.Second, "with --until-settled: keys due sooner than this are waited for")
@@ -105,6 +115,9 @@ func (o *runOptions) addTo(cmd *cobra.Command) {
 	o.sandbox.addTo(flags)
 	o.logs.addTo(flags)
 	addControllerFlags(cmd, &o.controllers)
+	if o.controllers != nil {
+		o.controllers.AddElectionFlags(flags)
+	}
 	o.kubeconfig.AddFlags(flags)
 }
 
@@ -137,6 +150,8 @@ func (o *runOptions) check() (state.Mode, error) {
 		return "", err
 	}
 	switch {
+	case (!o.active || o.sandboxed) && needsActive(o.flags) != "":
+		return "", fmt.Errorf("--%s is about --active on a cluster: add --active, without --sandbox", needsActive(o.flags))
 	case o.untilSettled && o.duration > 0:
 		return "", errors.New("--until-settled and --for exclude each other")
 	case o.manifests.given() && !o.sandboxed:
@@ -186,12 +201,15 @@ func (o *runOptions) run(ctx context.Context) error {
 	}
 	ctx, cancel := withSignals(ctx, o.ErrOut, "stopping the loops; press Ctrl-C again to leave at once")
 	defer cancel()
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
 
 	s, err := newSession(sessionOptions{logFile: o.logs.file, logVerbosity: o.logs.verbosity, horizon: o.horizon})
 	if err != nil {
 		return err
 	}
 	s.decide(asking)
+	s.end = end
 	recorder, err := o.recording.start(s)
 	if err != nil {
 		s.shutDown(o.ErrOut)
@@ -227,7 +245,8 @@ func (o *runOptions) run(ctx context.Context) error {
 	err = o.work(ctx, s, mode, objects)
 	stop()
 	var unsettled *unsettledError
-	if err == nil || errors.As(err, &unsettled) || errors.Is(err, errInterrupted) {
+	var lost *election.LostError
+	if err == nil || errors.As(err, &unsettled) || errors.As(err, &lost) || errors.Is(err, errInterrupted) {
 		err = errors.Join(err, printer.summary(s), recorder.report(o.ErrOut))
 	}
 	return err

@@ -17,6 +17,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/election"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/plan"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/sandbox"
@@ -56,7 +57,10 @@ type session struct {
 	// requests counts what is sent, by the loops and by what they live among.
 	requests meter
 	// broken is for tests that must see the guard fail; see guard.Broken.
-	broken guard.Broken
+	broken         guard.Broken
+	brokenElection election.Broken
+	// end ends what the session is for, with the reason.
+	end context.CancelCauseFunc
 
 	// approval decides about the loops' writes, where somebody has to.
 	approval approval

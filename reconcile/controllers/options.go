@@ -10,6 +10,7 @@ import (
 
 	cliflag "k8s.io/component-base/cli/flag"
 	basecompatibility "k8s.io/component-base/compatibility"
+	componentoptions "k8s.io/component-base/config/options"
 	"k8s.io/kubernetes/cmd/kube-controller-manager/app/config"
 	"k8s.io/kubernetes/cmd/kube-controller-manager/app/options"
 	kubectrlmgrconfig "k8s.io/kubernetes/pkg/controller/apis/config"
@@ -55,7 +56,7 @@ func NewOptions() (*Options, error) {
 func withheld() (sections, flags map[string]string) {
 	const (
 		connect   = "the kubeconfig flags of kubectl say which cluster"
-		election  = "kctl-ctrl does not compete for kube-controller-manager's lease"
+		election  = "AddElectionFlags has them"
 		host      = "no volume plugin that acts on this machine is built in"
 		cloud     = "no cloud provider is built in"
 		obsolete  = "upstream ignores it or has deprecated it"
@@ -68,7 +69,7 @@ func withheld() (sections, flags map[string]string) {
 		"debugging":        "kctl-ctrl serves no secure port",
 		"metrics":          "kctl-ctrl serves metrics as they are",
 		"logs":             "the loops' log goes where kctl-ctrl puts it",
-		"leader-migration": election,
+		"leader-migration": cloud,
 		"deprecated":       obsolete,
 		"misc":             connect,
 	}
@@ -124,6 +125,17 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 			}
 		})
 	}
+}
+
+// AddElectionFlags registers the flags of the election for
+// kube-controller-manager's lease on fs, hidden.
+func (o *Options) AddElectionFlags(fs *pflag.FlagSet) {
+	elections := pflag.NewFlagSet("leader election", pflag.ContinueOnError)
+	componentoptions.BindLeaderElectionFlags(&o.upstream.Generic.LeaderElection, elections)
+	elections.VisitAll(func(f *pflag.Flag) {
+		f.Hidden = true
+		fs.AddFlag(f)
+	})
 }
 
 // DefaultThroughput sets each controller's requests per second and burst,

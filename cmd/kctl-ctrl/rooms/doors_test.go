@@ -273,7 +273,7 @@ import (
 func TestNobodyBreaksTheGuard(t *testing.T) {
 	handedOn := 0
 	eachFile(t, func(p listed, rel string, f *ast.File, fset *token.FileSet) {
-		if inRoom(p.ImportPath, "reconcile/guard") || inRoom(p.ImportPath, "reconcile/approve") ||
+		if inRoom(p.ImportPath, "reconcile/guard") || inRoom(p.ImportPath, "reconcile/approve") || inRoom(p.ImportPath, "reconcile/election") ||
 			!slices.Contains(p.Imports, module+"reconcile/guard") && !slices.Contains(p.Imports, module+"reconcile/approve") {
 			return
 		}
@@ -283,8 +283,8 @@ func TestNobodyBreaksTheGuard(t *testing.T) {
 			t.Errorf("%s, line %d: %s\n\tonly tests switch parts of the guard off", rel, b.line, b.what)
 		}
 	})
-	if handedOn != 2 {
-		t.Errorf("a session's guard.Broken and approve.Broken are handed on in %d places, want two: the scan does not see them", handedOn)
+	if handedOn != 3 {
+		t.Errorf("a session's guard.Broken, approve.Broken and election.Broken are handed on in %d places, want three: the scan does not see them", handedOn)
 	}
 }
 
@@ -292,11 +292,13 @@ func TestNobodyBreaksTheGuard(t *testing.T) {
 // that nobody has set.
 func breaks(fset *token.FileSet, f *ast.File) (found []making, handedOn int) {
 	report := func(n ast.Node, what string) { found = append(found, making{fset.Position(n.Pos()).Line, what}) }
-	named := func(name string) bool { return strings.EqualFold(name, "broken") }
+	named := func(name string) bool {
+		return strings.EqualFold(name, "broken") || strings.EqualFold(name, "brokenElection")
+	}
 	ast.Inspect(f, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.Ident:
-			if n.Name == "SkipDeleteRewrite" || n.Name == "NeverAsks" {
+			if slices.Contains([]string{"SkipDeleteRewrite", "NeverAsks", "IgnoreGate", "TakeLive"}, n.Name) {
 				report(n, "names "+n.Name)
 			}
 		case *ast.CompositeLit:
@@ -308,7 +310,7 @@ func breaks(fset *token.FileSet, f *ast.File) (found []making, handedOn int) {
 			if !ok || !named(key.Name) {
 				break
 			}
-			if value, ok := n.Value.(*ast.SelectorExpr); ok && key.Name == "Broken" && value.Sel.Name == "broken" {
+			if value, ok := n.Value.(*ast.SelectorExpr); ok && key.Name == "Broken" && named(value.Sel.Name) {
 				handedOn++
 				break
 			}
@@ -331,16 +333,20 @@ func breaks(fset *token.FileSet, f *ast.File) (found []making, handedOn int) {
 
 func TestBreaksSees(t *testing.T) {
 	for source, want := range map[string]int{
-		`func f(s *session) { s.broken = b }`:                               1,
-		`func f(s *session) { s.broken.SkipDeleteRewrite = true }`:          1,
-		`func f(s *session) { s.approval.broken.NeverAsks = true }`:         1,
-		`func f(o guard.Options) { o.Broken = b }`:                          1,
-		`var o = guard.Options{Broken: b}`:                                  1,
-		`var b = guard.Broken{true}`:                                        1,
-		`var s = session{broken: b}`:                                        1,
-		`func f(s *session) { set(&s.broken) }`:                             1,
-		`func f(s *session) { guard.New(guard.Options{Broken: s.broken}) }`: 0,
-		`type session struct { broken guard.Broken }`:                       0,
+		`func f(s *session) { s.broken = b }`:                                             1,
+		`func f(s *session) { s.broken.SkipDeleteRewrite = true }`:                        1,
+		`func f(s *session) { s.broken.IgnoreGate = true }`:                               1,
+		`func f(s *session) { s.approval.broken.NeverAsks = true }`:                       1,
+		`func f(s *session) { s.brokenElection = b }`:                                     1,
+		`func f(s *session) { election.New(election.Options{Broken: s.brokenElection}) }`: 0,
+		`var b = election.Broken{}`:                                                       1,
+		`func f(o guard.Options) { o.Broken = b }`:                                        1,
+		`var o = guard.Options{Broken: b}`:                                                1,
+		`var b = guard.Broken{true}`:                                                      1,
+		`var s = session{broken: b}`:                                                      1,
+		`func f(s *session) { set(&s.broken) }`:                                           1,
+		`func f(s *session) { guard.New(guard.Options{Broken: s.broken}) }`:               0,
+		`type session struct { broken guard.Broken }`:                                     0,
 	} {
 		fset := token.NewFileSet()
 		f, err := parser.ParseFile(fset, "p.go", "package p\n"+source, 0)
@@ -349,6 +355,43 @@ func TestBreaksSees(t *testing.T) {
 		}
 		if found, _ := breaks(fset, f); len(found) != want {
 			t.Errorf("%s: found %v", source, found)
+		}
+	}
+}
+
+// granters are the functions that lead to writing for real, and the one place for
+// each.
+var granters = map[string]struct{ room, reason string }{
+	"GrantSandbox":  {"cmd", "who opens a session knows the authority that proves a sandbox"},
+	"GrantElection": {"reconcile/election", "an election's gate is what keeps writes within a lease"},
+	"GrantLease":    {"cmd/kctl-ctrl/elected.go", "the guard of the election's own writes is made where the election is"},
+	"Confirm":       {"cmd/kctl-ctrl/elected.go", "what the user typed is compared once, before anything is asked of a cluster"},
+}
+
+// TestGrantsAreMadeInOnePlace: active mode is not come by elsewhere.
+func TestGrantsAreMadeInOnePlace(t *testing.T) {
+	used := map[string]bool{}
+	eachFile(t, func(p listed, rel string, f *ast.File, fset *token.FileSet) {
+		ast.Inspect(f, func(n ast.Node) bool {
+			sel, ok := n.(*ast.SelectorExpr)
+			if !ok {
+				return true
+			}
+			pkg, ok := sel.X.(*ast.Ident)
+			place, granter := granters[sel.Sel.Name]
+			if !ok || !granter || pkg.Name != "guard" {
+				return true
+			}
+			used[sel.Sel.Name] = true
+			if rel != place.room && !strings.HasPrefix(rel, place.room+"/") {
+				t.Errorf("%s, line %d: guard.%s\n\tonly in %s: %s", rel, fset.Position(n.Pos()).Line, sel.Sel.Name, place.room, place.reason)
+			}
+			return true
+		})
+	})
+	for name := range granters {
+		if !used[name] {
+			t.Errorf("guard.%s is used nowhere: the scan does not see it", name)
 		}
 	}
 }
