@@ -16,7 +16,6 @@ func TestConfig(t *testing.T) {
 		"kind: Config":                     "should say apiVersion",
 		"apiVersion: kctl-ctrl.dev/v2\nkind: Config": "should say apiVersion",
 		head + "protectedContext: [prod]":            "unknown field",
-		head + "ProtectedContexts: [prod]":           "unknown field",
 		head + "kind: Config":                        "already",
 		head + "protectedContexts: ['[']":            "neither a name nor a pattern",
 		head + "protectedContexts: ['']":             "neither a name nor a pattern",
