@@ -117,7 +117,7 @@ func TestScreenSavesAndReplays(t *testing.T) {
 	x.press("S").shows("Recording to", "REC")
 	s.kubectl("create", "deployment", "web", "--image=web", "--replicas=2")
 	s.kubectl("rollout", "status", "deployment/web")
-	x.press("4").shows("pods default/web-").press("S")
+	x.press("4").shows("kube-schedul", "real").press("S")
 	x.shows("Saved")
 	state := ""
 	for _, v := range x.command.Env {
@@ -139,7 +139,7 @@ func TestScreenSavesAndReplays(t *testing.T) {
 
 	x = onTerminal(t, 100, 30, "tui", "--from", files[0])
 	x.shows("RECORDING", "stopped", "Controllers: 43 of 49 loops run")
-	x.press("4:seek +1h<enter>").shows("pods default/web-", "real").press("1").shows("Controllers:").press("P").shows("not now: this is a recording")
+	x.press("4:seek +1h<enter>").shows("kube-schedul", "real").press("1").shows("Controllers:").press("P").shows("not now: this is a recording")
 	x.press(":pods<enter>").shows("cache of pods: 2").press("q")
 	if code := x.ends(); code != exitOK {
 		t.Errorf("exit code %d", code)
