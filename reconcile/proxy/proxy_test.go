@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -197,9 +198,11 @@ func TestUpgradesAreRefused(t *testing.T) {
 // Even a transport that lets an upgrade through gets none carried.
 func TestNoProtocolIsSwitched(t *testing.T) {
 	a := newAPI(t, func(http.ResponseWriter, *http.Request) {})
+	ours, theirs := net.Pipe()
+	defer theirs.Close()
 	p, _ := start(t, a, state.ModeDryRunClient, func(o *proxy.Options) {
 		o.Upstream = roundTripper(func(r *http.Request) (*http.Response, error) {
-			return &http.Response{StatusCode: http.StatusSwitchingProtocols, Header: http.Header{"Connection": {"Upgrade"}, "Upgrade": {"websocket"}}, Body: http.NoBody, Request: r}, nil
+			return &http.Response{StatusCode: http.StatusSwitchingProtocols, Header: http.Header{"Connection": {"Upgrade"}, "Upgrade": {"websocket"}}, Body: ours, Request: r}, nil
 		})
 	})
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.Endpoint().URL+"/api/v1/namespaces/a/pods/p/exec", nil)
