@@ -21,14 +21,31 @@ const serversToken = "the-users-own"
 
 // journal collects what is recorded.
 type journal struct {
-	mu     sync.Mutex
-	events []state.Event
+	mu      sync.Mutex
+	events  []state.Event
+	changed sync.Cond
+}
+
+func newJournal() *journal {
+	j := &journal{}
+	j.changed.L = &j.mu
+	return j
 }
 
 func (j *journal) Record(e state.Event) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.events = append(j.events, e)
+	j.changed.Broadcast()
+}
+
+// await returns when the events satisfy a condition.
+func (j *journal) await(done func() bool) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for !done() {
+		j.changed.Wait()
+	}
 }
 
 func of[E state.Event](j *journal) []E {
@@ -91,7 +108,7 @@ func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { retur
 // start puts a proxy with a guard in that mode before an API server.
 func start(t *testing.T, a *api, mode state.Mode, change func(*proxy.Options)) (*proxy.Proxy, *journal) {
 	t.Helper()
-	j := &journal{}
+	j := newJournal()
 	clients := proxy.NewClients(nil)
 	g, err := guard.New(guard.Options{Mode: mode, Server: a.URL, Recorder: j, Writer: clients.Of, Local: proxy.NewLeases(j, nil)})
 	if err != nil {

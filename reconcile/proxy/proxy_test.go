@@ -72,23 +72,23 @@ func TestToken(t *testing.T) {
 // A watch's first event is read while the server still holds the answer open, and
 // before it has sent another byte; its headers come before the first event.
 func TestWatchIsNotBuffered(t *testing.T) {
-	send := make(chan string)
-	a := newAPI(t, func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		_ = http.NewResponseController(w).Flush()
-		for {
-			select {
-			case line := <-send:
-				_, _ = io.WriteString(w, line)
-				_ = http.NewResponseController(w).Flush()
-			case <-r.Context().Done():
-				return
-			}
-		}
-	})
-	p, _ := start(t, a, state.ModeDryRunClient, nil)
 	for _, path := range []string{"watch through client-go", "HTTP/1.1"} {
 		t.Run(path, func(t *testing.T) {
+			send := make(chan string)
+			a := newAPI(t, func(w http.ResponseWriter, r *http.Request) {
+				w.Header().Set("Content-Type", "application/json")
+				_ = http.NewResponseController(w).Flush()
+				for {
+					select {
+					case line := <-send:
+						_, _ = io.WriteString(w, line)
+						_ = http.NewResponseController(w).Flush()
+					case <-r.Context().Done():
+						return
+					}
+				}
+			})
+			p, _ := start(t, a, state.ModeDryRunClient, nil)
 			event := func(n int) string {
 				return fmt.Sprintf(`{"type":"ADDED","object":{"kind":"Pod","apiVersion":"v1","metadata":{"name":"p%d"}}}`+"\n", n)
 			}
