@@ -36,20 +36,22 @@ func TestLiveWakesForWhatIsShown(t *testing.T) {
 	l := &Live{changed: make(chan struct{}, 1), kinds: &Kinds{}, objects: map[string]*Object{"web": web}}
 	l.Show(trees)
 
-	for name, c := range map[string]struct {
+	// In this order: each change is made to what the ones before it left.
+	for _, c := range []struct {
+		name   string
 		change func()
 		wakes  bool
 	}{
-		"the same again":               {func() { l.put(keep(web)) }, false},
-		"a member":                     {func() { l.put(keep(object("Deployment", "web", "web", time.Now().String(), web.Owners...))) }, true},
-		"a stranger":                   {func() { l.put(keep(object("Pod", "other", "other", "1"))) }, false},
-		"a stranger that goes":         {func() { l.remove(keep(object("Pod", "other", "other", "1"))) }, false},
-		"a dependant":                  {func() { l.put(keep(pod)) }, true},
-		"an owner":                     {func() { l.remove(keep(object("App", "shop", "app", "1"))) }, true},
-		"another in the owner's place": {func() { l.put(keep(object("App", "shop", "app-2", "1"))) }, true},
+		{"the same again", func() { l.put(keep(web)) }, false},
+		{"a member", func() { l.put(keep(object("Deployment", "web", "web", time.Now().String(), web.Owners...))) }, true},
+		{"a stranger", func() { l.put(keep(object("Pod", "other", "other", "1"))) }, false},
+		{"a stranger that goes", func() { l.remove(keep(object("Pod", "other", "other", "1"))) }, false},
+		{"a dependant", func() { l.put(keep(pod)) }, true},
+		{"an owner", func() { l.remove(keep(object("App", "shop", "app", "1"))) }, true},
+		{"another in the owner's place", func() { l.put(keep(object("App", "shop", "app-2", "1"))) }, true},
 	} {
 		if c.change(); l.woken() != c.wakes {
-			t.Errorf("%s: woken %v", name, !c.wakes)
+			t.Errorf("%s: woken %v", c.name, !c.wakes)
 		}
 	}
 
