@@ -3,6 +3,7 @@ package tui
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -29,7 +30,7 @@ func (m *model) verbs() []verb {
 		noPlayer = "only a recording can be moved in"
 	}
 	return []verb{
-		{words: []string{"quit", "q"}, help: "Quit.", do: func(string) tea.Cmd { return m.askQuit() }},
+		{words: []string{"quit", "q", "q!", "qa", "exit"}, help: "Quit.", do: func(string) tea.Cmd { return m.askQuit() }},
 		{words: []string{"help"}, help: "Show all keys.", do: func(string) tea.Cmd { return m.help() }},
 		{words: []string{"record"}, help: "Start to save a recording, or end it.", off: e.without(e.Recorder != nil), do: func(string) tea.Cmd { return m.record() }},
 		{words: []string{"kubectl", "kubeconfig"}, help: "Show and copy how kubectl reaches this sandbox.", off: m.noKubeconfig(), do: func(string) tea.Cmd { return m.kubectl() }},
@@ -88,9 +89,18 @@ func (m *model) run(typed string) tea.Cmd {
 		}
 	}
 	if _, ok := m.env.snap.Informers.Get(lower); ok || m.env.Caches != nil {
-		return m.jump(pageInformers, subject{kind: onInformer, informer: lower})
+		return m.jump(pageInformers, subject{kind: onInformer, informer: lower, filter: typeFilter(rest)})
 	}
 	return complain(fmt.Sprintf("%q is no page, command or type here; ? lists the commands", first))
+}
+
+// typeFilter is the filter that stands after a type: of a namespace by its name, of
+// anything after a slash, and of labels or letters as in the filter's own line.
+func typeFilter(rest string) string {
+	if text, ok := strings.CutPrefix(rest, "/"); ok || rest == "" || strings.HasPrefix(rest, "-") {
+		return text
+	}
+	return "^" + regexp.QuoteMeta(rest) + "/"
 }
 
 func (m *model) setSpeed(rest string) tea.Cmd {

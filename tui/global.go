@@ -9,6 +9,7 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"github.com/kctl-ctrl/kctl-ctrl/render"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
 // actions are the keys that mean the same on every page.
@@ -165,7 +166,7 @@ func (m *model) playing() []action {
 				case !found:
 					return sayMsg{text: "There is no further error."}
 				}
-				return sayMsg{text: "An error: a failed sync or write, the last entry of page 8."}
+				return errorFoundMsg{p.Position()}
 			}
 		}
 	}
@@ -188,6 +189,32 @@ func (m *model) playing() []action {
 		{keys: []string{"+"}, help: "Play twice as fast.", do: speed(2)},
 		{keys: []string{"_"}, help: "Play half as fast.", do: speed(0.5)},
 	}
+}
+
+// errorFoundMsg says that the recording stands at a failure of that time: the last
+// entry of the snapshot that comes, or of the one that has come already.
+type errorFoundMsg struct{ at time.Time }
+
+// toError puts the cursor of a page on the failure at which the recording stands,
+// once the snapshot of it is there.
+func (m *model) toError() tea.Cmd {
+	entry, ok := m.env.snap.Recent.At(m.env.snap.Recent.Len() - 1)
+	if !ok || m.errorAt.IsZero() || !entry.At.Equal(m.errorAt) {
+		return nil
+	}
+	m.errorAt = time.Time{}
+	to := eventSubject(entry.Event, entry.Seq)
+	if m.shown == pageTimeline {
+		to.kind = onEvent
+	}
+	said := say("An error: " + state.Describe(entry.Event))
+	switch m.shown {
+	case pageControllers, pageQueues, pageWrites, pageTimeline:
+		if cmd, ok := m.page().focus(to, m.env); ok {
+			return tea.Batch(cmd, said)
+		}
+	}
+	return said
 }
 
 // moving moves a recording; the journal brings what is there.

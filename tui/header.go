@@ -244,7 +244,10 @@ func (m *model) playline(w int) string {
 	from, to := p.Range()
 	at := p.Position()
 	sign := "stopped"
-	if p.Playing() {
+	switch {
+	case !p.Playing() && !at.After(from):
+		sign = "stopped at its beginning: space plays, ] goes to the first error"
+	case p.Playing():
 		sign = fmt.Sprintf("playing %gx", p.Speed())
 	}
 	left := fmt.Sprintf(" %s  %s  +%s of %s  ", sign, m.env.clock(at), age(at.Sub(from)), age(to.Sub(from)))

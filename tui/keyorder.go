@@ -27,9 +27,12 @@ type keyQuery struct {
 	controller string // empty for all
 	failures   bool   // those whose last attempt failed, only
 	noDone     bool
-	sort       keySort
-	reverse    bool
-	filter     string
+	// renewals: keys that are done and were added because a lease was renewed are
+	// shown too.
+	renewals bool
+	sort     keySort
+	reverse  bool
+	filter   string
 }
 
 // keyOrder is the answer to a query of one snapshot. It is immutable.
@@ -42,6 +45,8 @@ type keyOrder struct {
 	// failed, shown or not.
 	counts  map[state.Phase]int
 	failing int
+	// renewals counts the keys of renewed leases that are left out.
+	renewals int
 }
 
 // idKey is a key before it is sorted; at is its place then.
@@ -63,6 +68,10 @@ func orderKeys(s *state.Snapshot, q keyQuery, f filter) *keyOrder {
 		failing := failing(k)
 		if failing {
 			o.failing++
+		}
+		if !q.renewals && !failing && k.Phase == state.PhaseDone && k.Cause.Renewal() {
+			o.renewals++
+			return
 		}
 		if q.failures && !failing || f.match != nil && !f.matches(keyFields(k)...) {
 			return

@@ -32,6 +32,9 @@ type model struct {
 	saidAt        time.Time
 	typed         map[string][]string // the history of each kind of prompt
 	quitting      bool
+	// errorAt is the time of the failure that is sought in a recording and whose
+	// snapshot has not come yet.
+	errorAt time.Time
 	// ended is why no further snapshot will come.
 	ended string
 	// failed is what Run returns.
@@ -142,6 +145,9 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case failedMsg:
 		m.failed = msg.err
 		return m, m.quit()
+	case errorFoundMsg:
+		m.errorAt = msg.at
+		return m, m.toError()
 	case pageMsg:
 		return m, m.pages[msg.page].update(msg.msg, m.env)
 	case jumpMsg:
@@ -199,12 +205,17 @@ func (m *model) took(msg nextMsg) tea.Cmd {
 		m.ended = "the journal has ended: " + msg.err.Error()
 		return nil
 	}
-	m.env.latest = msg.snap
+	return tea.Batch(m.next(msg.snap), m.take(msg.snap))
+}
+
+// take shows a snapshot, unless the screen is paused.
+func (m *model) take(snap *state.Snapshot) tea.Cmd {
+	m.env.latest = snap
 	if m.env.paused {
-		return m.next(msg.snap)
+		return nil
 	}
-	m.env.snap = msg.snap
-	return tea.Batch(m.next(msg.snap), m.all(snapshotMsg{}))
+	m.env.snap = snap
+	return tea.Batch(m.all(snapshotMsg{}), m.toError())
 }
 
 // all tells every page.
@@ -285,7 +296,7 @@ func (m *model) key(msg tea.KeyMsg) tea.Cmd {
 		}
 		return say("Nothing was done.")
 	}
-	m.said = sayMsg{}
+	m.said, m.errorAt = sayMsg{}, time.Time{}
 	if m.text != nil {
 		if a, ok := find(m.text.actions(m), key); ok {
 			return m.do(a)

@@ -112,7 +112,9 @@ type subject struct {
 	kind                   subjectKind
 	controller, queue, key string
 	informer               string
-	object                 state.Ref
+	// filter is that of the informer's cache.
+	filter string
+	object state.Ref
 	// seq is the entry of the journal that it comes from, sync the number of a
 	// sync.
 	seq, sync uint64

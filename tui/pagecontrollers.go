@@ -16,6 +16,7 @@ import (
 type controllersPage struct {
 	base
 	list list
+	sort controllerSort
 	// used: the user has moved the cursor, or done something to its row.
 	used bool
 }
@@ -37,8 +38,42 @@ func newControllersPage() page {
 	}}}
 }
 
-// rows puts the loops that run first; others that write, such as the scheduler,
-// come after them, and what is off last.
+// controllerSort is what the loops are sorted by.
+type controllerSort string
+
+const (
+	byStatus controllerSort = "" // state, and then name
+	byDepth  controllerSort = "depth"
+	byErrors controllerSort = "errors"
+	bySyncs  controllerSort = "syncs"
+	byP99    controllerSort = "p99"
+	byWrites controllerSort = "writes"
+)
+
+func controllerSorts() []controllerSort {
+	return []controllerSort{byStatus, byDepth, byErrors, bySyncs, byP99, byWrites}
+}
+
+// compare puts the greatest first, and the loops that run first where nothing is
+// sorted by; others that write, such as the scheduler, come after them, and what is
+// off last.
+func (s controllerSort) compare(a, b *state.Controller) int {
+	switch s {
+	case byDepth:
+		return cmp.Compare(b.Now.Ready+b.Now.Waiting, a.Now.Ready+a.Now.Waiting)
+	case byErrors:
+		return cmp.Compare(b.Errors, a.Errors)
+	case bySyncs:
+		return cmp.Compare(b.Syncs, a.Syncs)
+	case byP99:
+		return cmp.Compare(b.P99(), a.P99())
+	case byWrites:
+		return cmp.Compare(b.Writes.Total(), a.Writes.Total())
+	}
+	return cmp.Compare(statusOrder(a.Status), statusOrder(b.Status))
+}
+
+// rows sorts stably: what is equal stays in the order of names.
 func (p *controllersPage) rows(e *env) slice[*state.Controller] {
 	var items []*state.Controller
 	for _, c := range e.snap.Controllers.All() {
@@ -46,9 +81,7 @@ func (p *controllersPage) rows(e *env) slice[*state.Controller] {
 			items = append(items, c)
 		}
 	}
-	slices.SortStableFunc(items, func(a, b *state.Controller) int {
-		return cmp.Compare(statusOrder(a.Status), statusOrder(b.Status))
-	})
+	slices.SortStableFunc(items, p.sort.compare)
 	return slice[*state.Controller]{items, func(c *state.Controller) string { return c.Name }, func(c *state.Controller) []cell { return p.cells(e, c) }}
 }
 
@@ -112,7 +145,11 @@ func (p *controllersPage) title(e *env) string {
 	if e.Observing {
 		where = " here; the cluster's own run elsewhere"
 	}
-	return fmt.Sprintf("Controllers: %d of %d loops run%s", running, loops, where)
+	text := fmt.Sprintf("Controllers: %d of %d loops run%s", running, loops, where)
+	if p.sort != byStatus {
+		text += "; by " + string(p.sort)
+	}
+	return text
 }
 
 func (p *controllersPage) current(e *env) *state.Controller {
@@ -191,6 +228,11 @@ func (p *controllersPage) actions(e *env) []action {
 		{keys: []string{"s"}, label: "start", help: "Start a loop that is off, dry.", off: running, do: func() tea.Cmd {
 			loops, ctx, name := e.Loops, e.ctx, c.Name
 			return doing("start "+render.ShortName(name), func() error { return loops.Start(ctx, name) })
+		}},
+		{keys: []string{"o"}, label: "sort", help: "Sort by the next of: state, depth, errors, syncs, p99, writes.", do: func() tea.Cmd {
+			all := controllerSorts()
+			p.sort = all[(slices.Index(all, p.sort)+1)%len(all)]
+			return nil
 		}},
 		{keys: []string{"Q"}, label: "queues", help: "Show its queues.", off: nothing, do: func() tea.Cmd {
 			return send(jumpMsg{pageQueues, subject{kind: onController, controller: c.Name, name: c.Name}})

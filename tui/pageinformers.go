@@ -212,6 +212,12 @@ func (p *informersPage) take(msg cacheOpened, e *env) tea.Cmd {
 	if msg.to.object.Name != "" {
 		p.opened.list.selected = msg.to.object.Key()
 	}
+	f, err := parseFilter(msg.to.filter, true)
+	if err != nil {
+		return tea.Batch(complain(err.Error()), p.opened.load(e))
+	}
+	p.opened.setFilter(f)
+	p.opened.query = queryOf(f, p.opened.query)
 	return p.opened.load(e)
 }
 

@@ -214,6 +214,9 @@ func (p *queuesPage) title(e *env) string {
 	if p.query.noDone {
 		text += "; without done"
 	}
+	if n := p.order.renewals; n > 0 {
+		text += fmt.Sprintf("; without %d of renewed leases", n)
+	}
 	text += "; by " + string(p.query.sort)
 	if p.query.reverse {
 		text += " reversed"
@@ -366,6 +369,8 @@ func (p *queuesPage) focus(s subject, e *env) (tea.Cmd, bool) {
 		p.query.controller = s.controller
 		if s.key != "" {
 			p.wanted = state.KeyID(s.controller, s.queue, s.key)
+			k := e.snap.Key(s.controller, s.queue, s.key)
+			p.query.renewals = k != nil && k.Cause.Renewal()
 		}
 	}
 	cmd := p.refresh(e, nil)

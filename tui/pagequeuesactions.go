@@ -56,6 +56,7 @@ func (p *queuesPage) looks(e *env, k *state.Key, nothing string) []action {
 			}
 		})},
 		{keys: []string{"a"}, help: "Hide the keys that have left their queue, or show them.", do: toggle(func() { p.query.noDone = !p.query.noDone })},
+		{keys: []string{"H"}, help: "Show the keys that are done and were added for the renewal of a lease, or hide them.", do: toggle(func() { p.query.renewals = !p.query.renewals })},
 		{keys: []string{"o"}, label: "sort", help: "Sort by the next of: state, key, age, retries, controller.", do: toggle(func() { p.query.sort = p.nextSort() })},
 		{keys: []string{"ctrl+r"}, help: "Turn the order round.", do: toggle(func() { p.query.reverse = !p.query.reverse })},
 		{keys: []string{"W"}, label: "writes", help: "Show the writes of this key.", off: nothing, do: to(pageWrites, key)},

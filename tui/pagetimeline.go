@@ -19,6 +19,8 @@ type timelinePage struct {
 	scope string // a controller, or empty
 	// detail is how much of the journal and of a story is shown.
 	detail state.Detail
+	// renewals: what is nothing but the renewal of a lease is shown too.
+	renewals bool
 	// story is what is followed; nil while the journal is shown.
 	story *story
 	wide  bool
@@ -66,8 +68,8 @@ func entryDetail(e state.Event) state.Detail {
 	return state.DetailWrites
 }
 
-func (p *timelinePage) shows(e state.Entry) bool {
-	if entryDetail(e.Event) > p.detail {
+func (p *timelinePage) shows(snap *state.Snapshot, e state.Entry) bool {
+	if entryDetail(e.Event) > p.detail || !p.renewals && snap.Renewal(e.Event) {
 		return false
 	}
 	if p.scope == "" && p.filter.match == nil {
@@ -84,7 +86,7 @@ func (p *timelinePage) shows(e state.Entry) bool {
 func (p *timelinePage) rows(e *env) keptRows[state.Entry] {
 	rows := keptRows[state.Entry]{&p.kept, false, func(entry state.Entry) []cell { return entryCells(e, entry) }}
 	follows := p.list.cursor >= rows.Len()-1
-	if p.kept.look(e.snap, e.snap.Recent, p.shows) && follows {
+	if p.kept.look(e.snap, e.snap.Recent, func(entry state.Entry) bool { return p.shows(e.snap, entry) }) && follows {
 		p.list.selected, p.list.cursor = "", rows.Len()-1
 	}
 	return rows
@@ -140,6 +142,9 @@ func (p *timelinePage) title(e *env) string {
 		return p.story.title(detailWord(p.detail))
 	}
 	text := fmt.Sprintf("Timeline: %d entries, %s", p.rows(e).Len(), detailWord(p.detail))
+	if !p.renewals && p.detail == state.DetailAll {
+		text += " but renewals of leases"
+	}
 	if p.scope != "" {
 		text += ", of " + p.scope
 	}
@@ -321,6 +326,11 @@ func (p *timelinePage) focus(s subject, e *env) (tea.Cmd, bool) {
 		p.story, p.scope, p.filter, p.detail = nil, "", filter{}, state.DetailAll
 		p.kept.again()
 		rows := p.rows(e)
+		if rows.Find(entryID(s.seq)) < 0 && !p.renewals {
+			p.renewals = true
+			p.kept.again()
+			rows = p.rows(e)
+		}
 		if at := rows.Find(entryID(s.seq)); at >= 0 {
 			p.list.to(rows, at)
 		}

@@ -69,13 +69,10 @@ func (noJournal) Next(ctx context.Context, _ *state.Snapshot) (*state.Snapshot, 
 // next.
 func (s *screen) show(snap *state.Snapshot) {
 	s.t.Helper()
-	s.env.latest = snap
-	if s.env.paused {
-		return
+	if !s.env.paused {
+		s.env.trends.sample(snap, s.env.Now(), 0)
 	}
-	s.env.snap = snap
-	s.env.trends.sample(snap, s.env.Now(), 0)
-	s.run(s.all(snapshotMsg{}))
+	s.run(s.take(snap))
 }
 
 func (s *screen) send(msg tea.Msg) {

@@ -29,6 +29,13 @@ func (p *timelinePage) actions(e *env) []action {
 		action{keys: []string{"<"}, label: "less", help: "Zoom out: leave out additions and events, then syncs.", off: less, do: func() tea.Cmd { p.setDetail(p.detail - 1); return nil }},
 		action{keys: []string{">"}, label: "more", help: "Zoom in: show syncs, then additions to queues and events.", off: more, do: func() tea.Cmd { p.setDetail(p.detail + 1); return nil }},
 	)
+	if p.story == nil {
+		out = append(out, action{keys: []string{"H"}, help: "Show renewals of leases and the keys added for them, or hide them.", do: func() tea.Cmd {
+			p.renewals = !p.renewals
+			p.kept.again()
+			return nil
+		}})
+	}
 	return append(out, jumps(under, nothing, pageTimeline)...)
 }
 

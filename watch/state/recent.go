@@ -55,6 +55,36 @@ func (f *folder) recall(entry Entry, text func(string) string, changes func([]Fi
 	f.s.Recent.push(entry, f.s.Limits.Recent)
 }
 
+// Renewal reports whether this is the event of a lease that was written again: each
+// holder does so every few seconds, for ever, and the garbage collector has a key of
+// it each time.
+func (c Cause) Renewal() bool {
+	return c.Kind == CauseEvent && c.Change == ChangeUpdated && c.Object != nil && c.Object.lease()
+}
+
+// Renewal reports whether an entry of the journal is nothing but the renewal of a
+// lease, or what a queue made of one: a key that was added for it, taken and done.
+// Whether a sync's end belongs to one is seen by its key in s. What failed is not.
+func (s *Snapshot) Renewal(e Event) bool {
+	of := func(controller, queue, key string) bool {
+		k := s.Key(controller, queue, key)
+		return k != nil && k.Cause.Renewal()
+	}
+	switch e := e.(type) {
+	case ObjectChanged:
+		return e.Change == ChangeUpdated && e.Object.lease()
+	case KeyAdded:
+		return e.Cause.Renewal()
+	case KeyTaken:
+		return e.Cause.Renewal()
+	case KeyFinished:
+		return !e.Failed && e.Writes == 0 && of(e.Controller, e.Queue, e.Key)
+	}
+	return false
+}
+
+func (r Ref) lease() bool { return r.Resource == "leases" && r.Group == "coordination.k8s.io" }
+
 // Heartbeat recognises a kubelet's renewal of its node's lease: one per node
 // every ten seconds, for ever.
 func (e WriteFinished) Heartbeat() bool {

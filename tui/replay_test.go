@@ -1,0 +1,166 @@
+package tui
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+)
+
+// errorPlayer stands at an entry of the recorded session, and goes to the failures
+// in it.
+type errorPlayer struct {
+	stillPlayer
+	t     *testing.T
+	all   []state.Entry
+	entry int // how many of all are folded
+	// moved shows where it stands, as the journal does in time.
+	moved func(*state.Snapshot)
+}
+
+func (p *errorPlayer) Range() (from, to time.Time) { return p.all[0].At, p.all[len(p.all)-1].At }
+
+func (p *errorPlayer) Position() time.Time {
+	if p.entry == 0 {
+		return p.all[0].At
+	}
+	return p.all[p.entry-1].At
+}
+
+func (p *errorPlayer) SeekError(bool) (bool, error) {
+	for i := p.entry; i < len(p.all); i++ {
+		if e, ok := p.all[i].Event.(state.KeyFinished); ok && e.Failed {
+			p.entry = i + 1
+			p.moved(shop(p.t, p.entry))
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// A replay opens at its beginning, where nothing is to be seen: it says what to do.
+// The next error puts the cursor of the page on it, whether the snapshot comes
+// before the answer or after.
+func TestReplayGoesToTheErrors(t *testing.T) {
+	all, err := recorded()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, early := range []bool{true, false} {
+		for _, page := range []string{"1", "2", "8"} {
+			p := &errorPlayer{t: t, all: all}
+			empty := state.NewSnapshot(state.Limits{})
+			o := shopOptions(shop(t, 0))
+			o.Player = p
+			s := newScreen(t, o, empty, 120, 30)
+			s.press(page).has("stopped at its beginning: space plays, ] goes to the first error")
+			var came *state.Snapshot
+			p.moved = func(snap *state.Snapshot) {
+				if came = snap; early {
+					s.show(snap)
+				}
+			}
+			if s.press("]"); !early {
+				s.show(came)
+			}
+			s.has("An error: ").hasNot("at its beginning")
+			if s.errorAt != (time.Time{}) {
+				t.Error("an error that was found is still sought")
+			}
+			failed := all[p.entry-1].Event.(state.KeyFinished)
+			found := false
+			for line := range strings.Lines(s.text()) {
+				found = found || strings.HasPrefix(line, "> ") && strings.Contains(line, strings.TrimSuffix(failed.Controller, "-controller"))
+			}
+			if !found {
+				t.Errorf("page %s, early %v: the cursor is not on the failure of %s:\n%s", page, early, failed.Key, s.text())
+			}
+		}
+	}
+}
+
+// A key that is pressed meanwhile is not undone by the error that comes.
+func TestReplayForgetsTheErrorSought(t *testing.T) {
+	all, err := recorded()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &errorPlayer{t: t, all: all}
+	o := shopOptions(shop(t, 0))
+	o.Player = p
+	s := newScreen(t, o, state.NewSnapshot(state.Limits{}), 120, 30)
+	var came *state.Snapshot
+	p.moved = func(snap *state.Snapshot) { came = snap }
+	s.press("8", "]", "1")
+	s.show(came)
+	s.hasNot("An error: ")
+}
+
+// renewed is a journal of leases that are renewed beside a pod that comes.
+func renewed(t *testing.T) *state.Snapshot {
+	t.Helper()
+	lease := state.Ref{Group: "coordination.k8s.io", Resource: "leases", Namespace: "kube-node-lease", Name: "node-1"}
+	pod := state.Ref{Resource: "pods", Namespace: "shop", Name: "web-1"}
+	snap := state.NewSnapshot(state.Limits{})
+	seq := uint64(0)
+	add := func(events ...state.Event) {
+		for _, e := range events {
+			seq++
+			snap = state.Fold(snap, state.Entry{Seq: seq, At: testNow.Add(time.Duration(seq) * time.Millisecond), Event: e})
+		}
+	}
+	key := func(object state.Ref, change state.Change, name string, sync uint64, failed bool) {
+		const gc, queue = "garbage-collector-controller", "garbage_collector_graph_changes"
+		cause := state.Cause{Kind: state.CauseEvent, Controller: gc, Object: &object, Change: change, NewRV: "7"}
+		add(state.ObjectChanged{Object: object, Change: change, NewRV: "7"},
+			state.KeyAdded{Controller: gc, Queue: queue, Key: name, How: "Add", Cause: cause},
+			state.KeyTaken{Controller: gc, Queue: queue, Key: name, Sync: sync, Cause: cause},
+			state.KeyFinished{Controller: gc, Queue: queue, Key: name, Sync: sync, Failed: failed})
+	}
+	key(lease, state.ChangeUpdated, "update Lease node-1", 1, false)
+	key(pod, state.ChangeAdded, "add Pod web-1", 2, false)
+	key(lease, state.ChangeUpdated, "update Lease node-2", 3, true)
+	return snap
+}
+
+// An idle cluster renews its leases for ever: what comes of that is left out, and
+// said to be, unless it fails.
+func TestRenewalsAreLeftOut(t *testing.T) {
+	snap := renewed(t)
+	s := newScreen(t, shopOptions(snap), snap, 140, 40)
+	s.press("2").has("add Pod web-1", "update Lease node-2", "without 1 of renewed leases").hasNot("update Lease node-1")
+	s.press("H").has("update Lease node-1").hasNot("of renewed leases")
+	s.press("8").has("web-1", "everything but renewals of leases").hasNot("kube-node-lease/node-1 updated", "update Lease node-1")
+	s.press("H").has("update Lease node-1").hasNot("but renewals")
+}
+
+// A type takes a namespace or a filter after it.
+func TestTypeWithAFilter(t *testing.T) {
+	snap := shop(t, 0)
+	s := newScreen(t, shopOptions(snap), snap, 100, 40)
+	s.press(":", "type:deployments.apps shop", "enter").has("web", "filter: ^shop/")
+	s.press(":", "type:deployments.apps nowhere", "enter").has("filter: ^nowhere/").hasNot("web")
+	s.press(":", "type:deployments.apps /we", "enter").has("filter: we", "web")
+	s.press(":", "type:deployments.apps /[", "enter").has("is no regular expression")
+}
+
+// Page 1 sorts by what one looks for, the greatest first.
+func TestControllersAreSorted(t *testing.T) {
+	snap := shop(t, 0)
+	s := newScreen(t, shopOptions(snap), snap, 140, 60)
+	page := s.pages[pageControllers].(*controllersPage)
+	for _, by := range controllerSorts()[1:] {
+		s.press("o").has("; by " + string(by))
+		rows := page.rows(s.env).items
+		for i := 1; i < len(rows); i++ {
+			if by.compare(rows[i-1], rows[i]) > 0 {
+				t.Errorf("by %s: %s comes before %s", by, rows[i-1].Name, rows[i].Name)
+			}
+		}
+	}
+	if rows := page.rows(s.env).items; rows[0].Writes.Total() == 0 {
+		t.Error("by writes: the first has none")
+	}
+	s.press("o").hasNot("; by ")
+}
