@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
+	kubectrlmgrconfig "k8s.io/kubernetes/pkg/controller/apis/config"
 	"k8s.io/utils/ptr"
 
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
@@ -217,22 +218,28 @@ func (f *filled) runOurs() {
 	if s.config, err = connect.Server(connect.Endpoint(endpoint), wrap, connect.Limits{QPS: sandboxQPS, Burst: sandboxBurst}); err != nil {
 		f.Fatal(err)
 	}
+	component, rootCA := f.component()
+	if err := s.startLoops(f.Context(), controllers.Config{Component: component, RootCA: rootCA}); err != nil {
+		f.Fatal(err)
+	}
+}
+
+// component is the configuration of all loops for the sandbox.
+func (f *filled) component() (component *kubectrlmgrconfig.KubeControllerManagerConfiguration, rootCA []byte) {
 	options, err := controllers.NewOptions()
 	if err != nil {
 		f.Fatal(err)
 	}
 	options.DefaultThroughput(sandboxQPS, sandboxBurst)
 	inputs := f.SigningInputs()
-	component, err := options.Complete(controllers.Inputs{
+	component, err = options.Complete(controllers.Inputs{
 		SigningCertFile: inputs.CertFile, SigningKeyFile: inputs.KeyFile,
 		ServiceAccountKeyFile: inputs.ServiceAccountKeyFile, ServiceCIDR: inputs.ServiceCIDR,
 	})
 	if err != nil {
 		f.Fatal(err)
 	}
-	if err := s.startLoops(f.Context(), controllers.Config{Component: component, RootCA: inputs.RootCA}); err != nil {
-		f.Fatal(err)
-	}
+	return component, inputs.RootCA
 }
 
 // runUpstream starts upstream's binary with the same inputs.
