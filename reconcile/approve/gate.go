@@ -180,14 +180,21 @@ func (g *Gate) again(ctx context.Context, p guard.Pending, w *waiting, preview g
 	if err == nil && g.recheck != nil {
 		err = g.recheck(ctx)
 	}
-	if err == nil {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	// That has taken its time.
+	switch {
+	case err != nil:
+	case g.closed:
+		err = errors.New("the session is ending")
+	case g.brake.On():
+		err = errors.New("the brake was put on meanwhile: " + g.brake.Reason)
+	default:
 		return nil
 	}
 	reason := "it was approved, and not sent: " + state.OneLine(err.Error())
-	g.mu.Lock()
 	g.remember(w.subject, false)
 	g.note(w.subject.controller, true, "question %d: %s", w.asked.ID, reason)
-	g.mu.Unlock()
 	return skipped(w.subject, reason)
 }
 

@@ -313,6 +313,40 @@ func TestEventsFollowTheirWrite(t *testing.T) {
 	w.asked(0)
 }
 
+// Events are deleted by loops, as the namespace controller does, and nobody tells
+// anything by that: these are writes that are asked about and counted.
+func TestDeletesOfEventsAreAskedAbout(t *testing.T) {
+	w := newWorld(t, Options{Ask: true})
+	w.as(syncOf("namespace-controller", "shop"))
+	events := w.client.CoreV1().Events("shop")
+	for text, write := range map[string]func(context.Context) error{
+		"deletecollection events shop/": func(ctx context.Context) error {
+			return events.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
+		},
+		"delete events shop/web-1.1": func(ctx context.Context) error { return events.Delete(ctx, "web-1.1", metav1.DeleteOptions{}) },
+	} {
+		done := w.start(write)
+		q := w.asked(1)[0]
+		if q.Text != text || q.Cause.Key != "shop" {
+			t.Errorf("asked %+v", q)
+		}
+		w.answer(q.ID, state.AnswerSkip)
+		if err := <-done; !Skipped(err) {
+			t.Error(err)
+		}
+		if got := w.last().Cause; got.Key != "shop" {
+			t.Errorf("recorded with the cause %+v", got)
+		}
+	}
+	w = newWorld(t, Options{Policy: policyOf(t, everything+"limits: {deletesInTotal: 0}\n")})
+	w.start(func(ctx context.Context) error {
+		return w.client.CoreV1().Events("shop").Delete(ctx, "web-1.1", metav1.DeleteOptions{})
+	})
+	if q := w.asked(1)[0]; !q.Braked {
+		t.Errorf("it waits as %+v", q)
+	}
+}
+
 func TestWritesPerMinutePutTheBrakeOn(t *testing.T) {
 	w := newWorld(t, Options{Policy: policyOf(t, everything+"limits: {writesPerMinute: 3}\n")})
 	for range 10 { // three within each minute pass
@@ -413,6 +447,28 @@ func TestTheBrakeHoldsWhatWasApproved(t *testing.T) {
 	}
 	w.answer(q.ID, state.AnswerSkip)
 	<-done
+}
+
+// Looking at a write once more takes its time: what happens meanwhile counts.
+func TestTheBrakeHoldsWhatIsLookedAtAgain(t *testing.T) {
+	for why, meanwhile := range map[string]func(*Gate){
+		"the brake was put on meanwhile: to look": func(g *Gate) { g.Brake("to look") },
+		"the session is ending":                   (*Gate).Close,
+	} {
+		var w *world
+		w = newWorld(t, Options{Ask: true, Recheck: func(context.Context) error {
+			meanwhile(w.gate)
+			return nil
+		}})
+		done := w.start(w.create("web-1"))
+		w.answer(w.asked(1)[0].ID, state.AnswerYes)
+		if err := <-done; !Skipped(err) || !strings.Contains(err.Error(), why) {
+			t.Errorf("got %v, want skipped: %s", err, why)
+		}
+		if sent := w.left(); sent != "" {
+			t.Errorf("%s: sent %q", why, sent)
+		}
+	}
 }
 
 // What the tests above rely on: a gate that is switched off lets writes out.

@@ -71,7 +71,7 @@ func (w *write) answered(a answer) {
 	}
 	w.event.Approximate = true
 	w.identify(headOf(a.object))
-	if isEvent(w.request.Object) {
+	if tells(w.request) {
 		w.causeOfEvent(a.object)
 	}
 	if w.guard.diff != nil {

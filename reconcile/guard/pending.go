@@ -33,8 +33,8 @@ func (p Pending) Deletes() bool { return dryRunInBody(p.write.request) }
 // Approved says by whom or what the write was let out, for the record.
 func (p Pending) Approved(by string) { p.write.event.Approval = by }
 
-// About is the object that an Event tells of; false for what is no Event, and
-// for one that cannot be read.
+// About is the object that an Event tells of; false for what is none (IsEvent),
+// and for one that cannot be read.
 func (p Pending) About() (state.Ref, bool) {
 	if !p.IsEvent() {
 		return state.Ref{}, false
@@ -47,9 +47,10 @@ func (p Pending) About() (state.Ref, bool) {
 	return aboutOf(o)
 }
 
-// IsEvent reports whether an Event is written. Upstream's broadcaster does that
-// on a goroutine that all Events of a controller share.
-func (p Pending) IsEvent() bool { return isEvent(p.write.event.Object) }
+// IsEvent reports whether an Event is made or changed. Upstream's broadcaster does
+// that on a goroutine that all Events of a controller share. A delete of Events is a
+// write like any other.
+func (p Pending) IsEvent() bool { return tells(p.write.request) }
 
 // Object is what is to be written. The name of a create is read from its body;
 // it is empty where the server is to make one.

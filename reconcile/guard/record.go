@@ -80,11 +80,14 @@ func controllerOf(userAgent string) string {
 	return name
 }
 
-// isEvent reports whether the object is an Event, which upstream's broadcaster
-// writes on a goroutine of its own.
 func isEvent(ref state.Ref) bool {
 	return ref.Resource == "events" && (ref.Group == "" || ref.Group == "events.k8s.io")
 }
+
+// tells reports whether an Event is made or changed, which upstream's broadcaster
+// does on a goroutine of its own. Deletes of Events are those of loops: the namespace
+// controller empties a namespace of them too.
+func tells(r Request) bool { return isEvent(r.Object) && !dryRunInBody(r) }
 
 func isSecret(ref state.Ref) bool { return ref.Group == "" && ref.Resource == "secrets" }
 
@@ -137,7 +140,7 @@ func (w *write) finish(code int, media string, body []byte) {
 		w.event.ResourceVersion = h.resourceVersion
 	}
 	w.identify(h)
-	if isEvent(w.request.Object) {
+	if tells(w.request) {
 		w.readEvent(media, body)
 	}
 	if w.old != nil {
@@ -174,7 +177,7 @@ func (w *write) refused(refusal *Refusal) {
 	w.event.Status = http.StatusForbidden
 	w.event.Message = refusal.Reason
 	w.identify(w.requestHead())
-	if isEvent(w.request.Object) {
+	if tells(w.request) {
 		if media, body := w.requestBody(); body != nil {
 			w.readEvent(media, body)
 		}
@@ -188,7 +191,7 @@ func (w *write) heldBack(status metav1.Status) {
 	w.event.Status = int(status.Code)
 	w.event.Message = status.Message
 	w.identify(w.requestHead())
-	if isEvent(w.request.Object) {
+	if tells(w.request) {
 		if media, body := w.requestBody(); body != nil {
 			w.readEvent(media, body)
 		}
