@@ -119,7 +119,11 @@ func (o *runOptions) startElected(ctx context.Context, s *session, loader client
 		return err
 	}
 	s.mode = state.ModeActive
-	wrap, err := s.guarded(guard.Options{Mode: state.ModeActive, Grant: grant, Server: target.Server(), BasePath: target.Path()})
+	options := guard.Options{Mode: state.ModeActive, Grant: grant, Server: target.Server(), BasePath: target.Path()}
+	if s.approval.gate != nil {
+		options.Before = s.approval.gate.Before
+	}
+	wrap, err := s.guarded(options)
 	if err != nil {
 		return err
 	}

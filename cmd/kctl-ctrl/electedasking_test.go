@@ -1,0 +1,54 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/approve"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+)
+
+// TestElectedAsks leads on a cluster with a policy that allows nothing: holding the
+// lease is no leave to write, says the API server's record.
+func TestElectedAsks(t *testing.T) {
+	for _, broken := range []bool{false, true} {
+		t.Run(fmt.Sprintf("broken=%v", broken), func(t *testing.T) {
+			c := newContested(t)
+			c.keepBusy(t, "web-1")
+			w := c.way(t, "a")
+			t.Setenv("XDG_CONFIG_HOME", t.TempDir())
+			s, err := newSession(sessionOptions{logFile: filepath.Join(t.TempDir(), "log")})
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.end = func(error) {}
+			s.approval.broken.NeverAsks = broken
+			s.decide(decision{policy: &approve.Policy{}})
+			t.Cleanup(func() { s.shutDown(os.Stderr) })
+			o := &runOptions{IOStreams: genericiooptions.NewTestIOStreamsDiscard(), kubeconfig: genericclioptions.NewConfigFlags(true)}
+			cmd := &cobra.Command{}
+			o.addTo(cmd)
+			args := append([]string{"--active", "--confirm=" + contestedContext, "--controllers=deployment", "--kubeconfig=" + w.kubeconfig}, electionArgs()...)
+			if err := cmd.ParseFlags(args); err != nil {
+				t.Fatal(err)
+			}
+			if err := o.startOnCluster(t.Context(), s, state.ModeActive, func(string) {}); err != nil {
+				t.Fatal(err)
+			}
+			if broken {
+				awaitWrites(t, s, state.WriteDone, 1)
+			} else {
+				awaitWrites(t, s, state.WriteRefused, 5)
+			}
+			if v := rule(c.requests(t), shortDeadline); len(v.terms) == 0 || (v.writes["a"] > 0) != broken {
+				t.Errorf("terms: %q, writes: %d", v.terms, v.writes["a"])
+			}
+		})
+	}
+}
