@@ -21,6 +21,9 @@
 // renewal, which is later. The clock runs on while the machine is suspended
 // (SystemClock). Once shut, the gate of a process never opens again.
 //
+// A candidate waits as long for a lease that is deleted under its holder as for one
+// that is not renewed any more; client-go's would create it at once.
+//
 // # The end
 //
 // Leadership is lost when the gate shuts, or as soon as the lease is seen in

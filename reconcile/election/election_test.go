@@ -438,6 +438,31 @@ func TestTakenOver(t *testing.T) {
 	}
 }
 
+// Who held a lease that somebody deletes works on until its deadline.
+func TestDeletedUnderItsHolder(t *testing.T) {
+	tr := newTrial(t)
+	acquired := make(chan error, 1)
+	tr.hold("other", ptr.To[int32](15), nil)
+	go func() { acquired <- tr.Acquire(t.Context()) }()
+	tr.until(t, "it is a candidate", func() bool { return tr.reads() > 2 })
+	tr.store.mu.Lock()
+	tr.store.lease = nil
+	before := tr.store.gets
+	tr.store.mu.Unlock()
+	tr.clock.advance(15*time.Second - 1)
+	tr.until(t, "it has missed the lease", func() bool { return tr.reads() > before+3 })
+	if holder := tr.heldBy(); holder != "" {
+		t.Fatalf("%s holds the lease while other may still work", holder)
+	}
+	tr.clock.advance(1)
+	if err := <-acquired; err != nil {
+		t.Fatal(err)
+	}
+	if got := tr.phases(); !slices.Equal(got, []string{"candidate other", "candidate", "acquired"}) {
+		t.Errorf("recorded %q", got)
+	}
+}
+
 func TestRenewedLate(t *testing.T) {
 	tr := newTrial(t)
 	tr.acquire(t)
@@ -465,11 +490,17 @@ func TestReleaseWaitsForWrites(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	short, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
 	released := make(chan error, 1)
 	go func() { released <- tr.Release(t.Context()) }()
-	<-short.Done()
+	tr.until(t, "it is being released", func() bool {
+		_, again, err := tr.gate.Enter()
+		if err == nil {
+			again()
+		}
+		return err != nil
+	})
+	shut := tr.versionNow()
+	tr.until(t, "it has renewed", func() bool { return tr.versionNow() > shut+1 })
 	if holder := tr.heldBy(); holder != "me" {
 		t.Fatalf("the lease is held by %q while a write is under way", holder)
 	}

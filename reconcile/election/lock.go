@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -22,6 +23,10 @@ type lock struct {
 	// raw is the record as it was read last. The LeaderElector calls from one
 	// goroutine at a time.
 	raw []byte
+	// holder is another who held the lease when it was read last, or nobody; it counts
+	// as alive until then, by our clock.
+	holder string
+	until  time.Duration
 }
 
 // Get implements resourcelock.Interface.
@@ -31,6 +36,12 @@ func (l *lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []b
 		if apierrors.IsNotFound(err) {
 			l.e.saw(&resourcelock.LeaderElectionRecord{}, l.raw != nil)
 			l.raw = nil
+			// client-go would create it at once. Who holds a lease that was deleted works
+			// on until its deadline, and mostly creates it again.
+			if l.holder != "" && l.e.clock.Now() < l.until && !l.e.broken.TakeLive {
+				err = fmt.Errorf("it was deleted while %s held it, who may still work: its duration is waited for", l.holder)
+				l.e.failed("take", err)
+			}
 		} else {
 			l.e.failed("read", err)
 		}
@@ -45,13 +56,18 @@ func (l *lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []b
 		return nil, nil, err
 	}
 	changed := l.raw != nil && !bytes.Equal(l.raw, raw)
+	first := l.raw == nil
 	l.raw = raw
 	l.e.saw(record, changed)
+	l.holder = ""
 	if foreign := record.HolderIdentity != "" && record.HolderIdentity != l.Identity(); foreign {
 		shown := *record
 		// The LeaderElector takes a lease over when it has not changed for as long
 		// as the lease says. One that says less than ours, or nothing, is given ours.
 		shown.LeaseDurationSeconds = max(shown.LeaseDurationSeconds, l.e.seconds)
+		if l.holder = shown.HolderIdentity; first || changed {
+			l.until = l.e.clock.Now() + time.Duration(shown.LeaseDurationSeconds)*time.Second
+		}
 		if l.e.broken.TakeLive {
 			shown.HolderIdentity = ""
 		}
