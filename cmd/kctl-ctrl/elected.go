@@ -73,6 +73,13 @@ func (o *runOptions) confirmActive(name string) (guard.Confirmation, error) {
 	if pattern := config.protects(name); pattern != "" {
 		return guard.Confirmation{}, fmt.Errorf("context %q is protected (protectedContexts: %s in %s): use a dry run, or choose another with --context", name, pattern, config.path)
 	}
+	// What is confirmed and protected is a context: it has to be the context that says
+	// where the writes go.
+	for _, elsewhere := range []string{"server", "cluster"} {
+		if o.flags.Changed(elsewhere) {
+			return guard.Confirmation{}, fmt.Errorf("--%s leads elsewhere than context %q says, which is what --confirm names: leave it out, or choose another context with --context", elsewhere, name)
+		}
+	}
 	switch elect, err := o.flags.GetBool("leader-elect"); {
 	case err == nil && !elect:
 		return guard.Confirmation{}, errors.New("--leader-elect=false on a cluster would set these loops beside kube-controller-manager's: leave it out, or use --sandbox")
