@@ -263,10 +263,16 @@ func TestGateShutsAtTheDeadline(t *testing.T) {
 		t.Fatalf("before the deadline: %s, %v", within, err)
 	}
 	done()
+	if err := g.Open(); err != nil {
+		t.Errorf("before the deadline: %v", err)
+	}
 	if gap, open := g.renew(clock.Now()); !open || gap != 10*time.Second-1 {
 		t.Errorf("renewed: %s, %v", gap, open)
 	}
 	clock.advance(10 * time.Second)
+	if err := g.Open(); err == nil || !strings.Contains(err.Error(), "last renewed 10s ago") {
+		t.Errorf("at the deadline: %v", err)
+	}
 	for range 2 {
 		if _, _, err := g.Enter(); err == nil || !strings.Contains(err.Error(), "last renewed 10s ago") {
 			t.Errorf("at the deadline: %v", err)

@@ -31,17 +31,25 @@ type gate struct {
 
 // Enter implements guard.Gate.
 func (g *gate) Enter() (time.Duration, func(), error) {
-	reason := g.lapse()
+	g.lapse()
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if !g.open {
-		if reason == "" {
-			reason = g.why
-		}
-		return 0, nil, errors.New(reason)
+		return 0, nil, errors.New(g.why)
 	}
 	g.under++
 	return g.within, g.leave, nil
+}
+
+// Open implements guard.Gate.
+func (g *gate) Open() error {
+	g.lapse()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if !g.open {
+		return errors.New(g.why)
+	}
+	return nil
 }
 
 func (g *gate) leave() {
@@ -55,18 +63,17 @@ func (g *gate) leave() {
 }
 
 // lapse shuts a gate whose deadline has passed, and says so.
-func (g *gate) lapse() (reason string) {
+func (g *gate) lapse() {
 	g.mu.Lock()
 	age := g.clock.Now() - g.renewed
 	if !g.open || age < g.deadline {
 		g.mu.Unlock()
-		return ""
+		return
 	}
-	reason = fmt.Sprintf("the lease was last renewed %s ago, and after %s nothing may be written", state.Short(age), g.deadline)
+	reason := fmt.Sprintf("the lease was last renewed %s ago, and after %s nothing may be written", state.Short(age), g.deadline)
 	g.shutLocked(reason)
 	g.mu.Unlock()
 	g.lapsed(reason)
-	return reason
 }
 
 // left is how long the gate stays open without a renewal; zero if it is shut.

@@ -97,7 +97,8 @@
 // control plane. On any other server two things have to come together: the user
 // has named the context (Confirm), and package election holds the lease of
 // kube-controller-manager. An ElectionGrant joins them: its Gate is asked last,
-// after Before, and bounds how long the write may be under way. The lease itself
+// after Before, and bounds how long the write may be under way; it is asked once
+// more when there is a connection and the body is about to be sent. The lease itself
 // is written past that gate, by a Guard of its own with a LeaseGrant, which lets
 // out creates and updates of that one Lease only.
 //

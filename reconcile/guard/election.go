@@ -20,6 +20,9 @@ type Gate interface {
 	// way; done is called once, when its answer is complete or is given up. The
 	// error is half a sentence that follows a colon.
 	Enter() (within time.Duration, done func(), err error)
+	// Open says why a write that has entered may not be sent any more, if so, as
+	// Enter does.
+	Open() error
 }
 
 // Confirmation says that the user has named the context that is to be written
@@ -157,8 +160,16 @@ func (t *transport) through(gate Gate, out *http.Request, r Request) (*http.Resp
 		cancel()
 		done()
 	})
-	resp, err := t.next.RoundTrip(out.WithContext(ctx))
+	req := out.WithContext(ctx)
+	if !t.guard.broken.IgnoreGate {
+		lookLast(req, gate)
+	}
+	resp, err := t.next.RoundTrip(req)
 	if err != nil {
+		if shut, is := errors.AsType[shutError](err); is {
+			end()
+			return nil, t.guard.refusal(r, shut.Error())
+		}
 		if ctx.Err() != nil && out.Context().Err() == nil {
 			err = fmt.Errorf("no answer within %s, which is as long as a write may take beyond the renewal of the lease; whether it was carried out is not known: %w", within, err)
 		}
@@ -168,6 +179,46 @@ func (t *transport) through(gate Gate, out *http.Request, r Request) (*http.Resp
 	resp.Body = &gatedBody{resp.Body, end}
 	return resp, nil
 }
+
+// lookLast has the gate asked once more when the transport takes the first of a
+// request's body. It has a connection then: a dial, or a machine that slept through
+// one, has held it up no longer than the gate stayed open. The server carries out no
+// request whose body breaks off. A request without a body is not looked at again.
+func lookLast(req *http.Request, gate Gate) {
+	if req.Body == nil || req.Body == http.NoBody {
+		return
+	}
+	req.Body = &lookedAt{ReadCloser: req.Body, gate: gate}
+	if again := req.GetBody; again != nil {
+		req.GetBody = func() (io.ReadCloser, error) {
+			body, err := again()
+			if err != nil {
+				return nil, err
+			}
+			return &lookedAt{ReadCloser: body, gate: gate}, nil
+		}
+	}
+}
+
+// lookedAt is a body that begins while a gate is open, or not at all.
+type lookedAt struct {
+	io.ReadCloser
+	gate  Gate
+	begun bool
+}
+
+func (b *lookedAt) Read(p []byte) (int, error) {
+	if !b.begun {
+		if err := b.gate.Open(); err != nil {
+			return 0, shutError{err}
+		}
+		b.begun = true
+	}
+	return b.ReadCloser.Read(p)
+}
+
+// shutError says that a gate shut after a write had entered it and before it was sent.
+type shutError struct{ error }
 
 // gatedBody tells when an answer has been read, or was given up.
 type gatedBody struct {

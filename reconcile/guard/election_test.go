@@ -3,7 +3,10 @@ package guard_test
 import (
 	"context"
 	"errors"
+	"io"
+	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -32,6 +35,13 @@ func (g *gate) Enter() (time.Duration, func(), error) {
 	g.entered.Add(1)
 	g.under.Add(1)
 	return g.within, func() { g.under.Add(-1) }, nil
+}
+
+func (g *gate) Open() error {
+	if g.shut.Load() {
+		return errors.New("the lease is not held")
+	}
+	return nil
 }
 
 func confirm(t *testing.T) guard.Confirmation {
@@ -153,6 +163,58 @@ func TestGateIsAskedAfterBefore(t *testing.T) {
 	err := w.typed.CoreV1().Pods("shop").Delete(t.Context(), "web", metav1.DeleteOptions{})
 	if !guard.Refused(err) || len(w.server.writes()) != 0 {
 		t.Errorf("the write left: %v", err)
+	}
+}
+
+// A write that waits for a connection while the gate shuts does not reach the server
+// whole, by either version of the protocol.
+func TestGateIsLookedAtOnceMoreBeforeTheBody(t *testing.T) {
+	for _, c := range []struct{ http2, broken bool }{{false, false}, {true, false}, {false, true}, {true, true}} {
+		var whole atomic.Int32
+		api := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			if _, err := io.ReadAll(r.Body); err == nil {
+				whole.Add(1)
+			}
+		}))
+		api.EnableHTTP2 = c.http2
+		api.StartTLS()
+		defer api.Close()
+		door := &gate{within: time.Minute}
+		grant, err := guard.GrantElection(api.URL, confirm(t), door)
+		if err != nil {
+			t.Fatal(err)
+		}
+		j := &journal{}
+		g, err := guard.New(guard.Options{Mode: state.ModeActive, Grant: grant, Recorder: j, Broken: guard.Broken{IgnoreGate: c.broken}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		through := api.Client().Transport.(*http.Transport)
+		through.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+			door.shut.Store(true)
+			return (&net.Dialer{}).DialContext(ctx, network, address)
+		}
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, api.URL+"/api/v1/namespaces/shop/pods", strings.NewReader(`{"metadata":{"name":"web"}}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Content-Type", typeJSON)
+		resp, err := g.Wrap(through).RoundTrip(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = resp.Body.Close()
+		through.CloseIdleConnections()
+		api.Close() // and what it has received is done
+		if c.broken {
+			if whole.Load() != 1 {
+				t.Errorf("%+v: nothing arrived: the test cannot see what is missing", c)
+			}
+			continue
+		}
+		if r := j.last(t); whole.Load() != 0 || r.Result != state.WriteRefused || resp.StatusCode != http.StatusForbidden || door.under.Load() != 0 {
+			t.Errorf("%+v: %d arrived whole, status %d, %d under way, recorded %+v", c, whole.Load(), resp.StatusCode, door.under.Load(), r)
+		}
 	}
 }
 
