@@ -237,6 +237,9 @@ func (g *Guard) classify(req *http.Request) Request {
 	}
 	u := *req.URL
 	u.Path = path
+	if raw, found := strings.CutPrefix(u.RawPath, g.basePath); found {
+		u.RawPath = raw // as clients spell it that escape colons
+	}
 	return Classify(req.Method, &u, req.Header)
 }
 

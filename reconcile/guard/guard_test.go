@@ -135,7 +135,11 @@ func TestBasePath(t *testing.T) {
 	if got := w.journal.last(t); got.Object.String() != "pods shop/web" {
 		t.Errorf("recorded %+v", got)
 	}
-	for _, path := range []string{"/k8s/clusters/c-1/api/v1/nodes/n/proxy", "/k8s/clusters/c-10/api/v1/pods", "/api/v1/pods"} {
+	w.server.serve("/k8s/clusters/c-1/apis/rbac.authorization.k8s.io/v1/clusterroles/system:node", "{}")
+	if code, body := w.do(t, "GET", "/k8s/clusters/c-1/apis/rbac.authorization.k8s.io/v1/clusterroles/system%3Anode", nil, nil); code != http.StatusOK {
+		t.Errorf("an escaped colon: %d %s", code, body)
+	}
+	for _, path := range []string{"/k8s/clusters/c-1/api/v1/namespaces/a%2Fb/pods", "/k8s/clusters/c-1/api/v1/nodes/n%2Fproxy", "/k8s/clusters/c-1/api/v1/nodes/n/proxy", "/k8s/clusters/c-10/api/v1/pods", "/api/v1/pods"} {
 		if code, _ := w.do(t, "GET", path, nil, nil); code != http.StatusForbidden {
 			t.Errorf("GET %s: %d", path, code)
 		}
