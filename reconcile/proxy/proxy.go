@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -242,12 +243,9 @@ func (p *Proxy) prepare(w http.ResponseWriter, req *http.Request) *apierrors.Sta
 	if err != nil {
 		return apierrors.NewBadRequest("read the body: " + err.Error())
 	}
-	req.ContentLength, req.TransferEncoding = int64(len(body)), nil
-	req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(string(body))), nil }
-	req.Body, err = req.GetBody()
-	if err != nil {
-		return apierrors.NewInternalError(err)
-	}
+	req.ContentLength, req.TransferEncoding, req.Trailer = int64(len(body)), nil, nil
+	req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
+	req.Body, _ = req.GetBody()
 	return nil
 }
 
