@@ -97,7 +97,8 @@ func readAhead(ctx context.Context, req *http.Request) (*http.Request, error) {
 // said. It reads the object from the server, and compares:
 //
 //   - of a patch, the fields that it changes: others may have changed. Where
-//     these cannot be shown whole, as those of a Secret, the resourceVersion;
+//     these cannot be shown whole, as those of a Secret, or none is shown, the
+//     resourceVersion;
 //   - of a delete and an eviction, uid and resourceVersion, with the cache where
 //     the server may not be asked;
 //   - nothing of a create, of the delete of a collection, and of an update that
@@ -132,7 +133,7 @@ func (p Pending) Unchanged(ctx context.Context, was Preview) error {
 		switch {
 		case !slices.Equal(now.Diff, was.Diff):
 			return errors.New("the fields that it changes have changed meanwhile")
-		case w.guard.diff != nil && !isSecret(w.request.Object) && !abridged(now.Diff):
+		case len(now.Diff) > 0 && !isSecret(w.request.Object) && !abridged(now.Diff):
 			return nil
 		}
 	}
@@ -143,10 +144,10 @@ func (p Pending) Unchanged(ctx context.Context, was Preview) error {
 }
 
 // abridged reports whether a diff leaves something out, as state.Diff does of
-// what is long: two that are equal may then hide a difference.
+// what is long or secret: two that are equal may then hide a difference.
 func abridged(diff []state.FieldChange) bool {
 	return slices.ContainsFunc(diff, func(c state.FieldChange) bool {
-		return strings.Contains(c.Path+c.Old+c.New, "…(+")
+		return strings.Contains(c.Path+c.Old+c.New, "…(+") || strings.Contains(c.Old+c.New, state.Hidden)
 	})
 }
 

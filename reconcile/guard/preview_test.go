@@ -112,6 +112,10 @@ func TestUnchanged(t *testing.T) {
 		_, err := w.typed.CoreV1().Pods("shop").Patch(t.Context(), "web-1", types.StrategicMergePatchType, []byte(imagePatch), metav1.PatchOptions{})
 		return err
 	}
+	hidden := func(w *world) error { // managedFields are in no diff
+		_, err := w.typed.CoreV1().Pods("shop").Patch(t.Context(), "web-1", types.MergePatchType, []byte(`{"metadata":{"managedFields":[{}]}}`), metav1.PatchOptions{})
+		return err
+	}
 	remove := func(w *world) error {
 		return w.typed.CoreV1().Pods("shop").Delete(t.Context(), "web-1", metav1.DeleteOptions{})
 	}
@@ -133,6 +137,7 @@ func TestUnchanged(t *testing.T) {
 		"a patch of the same fields":      {patch, servedPod("8", "u-1", "web:3"), "fields that it changes have changed"},
 		"a patch that is done already":    {patch, servedPod("8", "u-1", "web:2"), "fields that it changes have changed"},
 		"a patch of another object":       {patch, servedPod("8", "u-2", "web:1"), "another object"},
+		"a patch that shows nothing":      {hidden, servedPod("8", "u-1", "web:1"), "rv 7→8"},
 		"a delete":                        {remove, servedPod("8", "u-1", "web:1"), "rv 7→8"},
 		"a delete, unchanged":             {remove, servedPod("7", "u-1", "web:1"), ""},
 		"an eviction":                     {evict, servedPod("8", "u-1", "web:1"), "rv 7→8"},
@@ -149,7 +154,7 @@ func TestUnchanged(t *testing.T) {
 
 // An object that is gone is the server's to tell.
 func TestUnchangedLeavesTheMissingToTheServer(t *testing.T) {
-	var again error
+	again := errors.New("nobody was asked")
 	w := newWorld(t, state.ModeActive, typeJSON, func(o *guard.Options) {
 		o.Before = func(ctx context.Context, p guard.Pending) error {
 			again = p.Unchanged(ctx, guard.Preview{ResourceVersion: "7"})
