@@ -25,15 +25,16 @@
 //
 // A write that has waited is looked at again before it leaves: Options.Recheck is
 // asked, and the object is read once more (guard.Pending.Unchanged). Where it has
-// changed so that the answer was given for something else, the write is answered
-// with the same error, and the loop's next attempt is a new question.
+// changed so that the answer was given for something else, or the brake was put on
+// meanwhile, the write is answered with the same error, and the loop's next attempt
+// is a new question.
 //
 // # Events
 //
 // Nobody is asked about Events: the loops do not wait for them, and they say
 // what a write was. An Event leaves where a rule allows it, or where the last
 // write of its controller for the object that it is about was let out. It counts
-// in no limit.
+// in no limit. A delete of Events tells nothing, and is a write like any other.
 //
 // # Limits and the brake
 //
