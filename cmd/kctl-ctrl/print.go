@@ -44,7 +44,9 @@ type outputPrinter struct {
 	columns   *get.CustomColumnsPrintFlags
 	own       []string
 	noHeaders bool
-	color     bool
+	// choice is the value of --color, and color what it comes to.
+	choice string
+	color  bool
 
 	objects printers.ResourcePrinter
 	// widths are the columns' of the tables printed before: a stream of them
@@ -74,8 +76,10 @@ func (p *outputPrinter) addFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVarP(p.flags.OutputFormat, "output", "o", "", "output format, one of: "+strings.Join(p.formats(), ", "))
 	flags.BoolVar(&p.noHeaders, "no-headers", false, "leave the titles of the columns out")
+	flags.StringVar(&p.choice, "color", "auto", "auto, always or never")
 	p.flags.TemplatePrinterFlags.AddFlags(cmd)
 	p.flags.OutputFlagSpecified = func() bool { return flags.Changed("output") }
+	_ = cmd.RegisterFlagCompletionFunc("color", cobra.FixedCompletions([]string{"auto", "always", "never"}, cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(p.formats(), cobra.ShellCompDirectiveNoFileComp))
 }
 
@@ -83,7 +87,7 @@ func (p *outputPrinter) addFlags(cmd *cobra.Command) {
 // decides about colours on out.
 func (p *outputPrinter) complete(out io.Writer) error {
 	var err error
-	if p.color, err = useColor("auto", out); err != nil {
+	if p.color, err = useColor(p.choice, out); err != nil {
 		return err
 	}
 	if slices.Contains(append([]string{"wide", "name"}, p.own...), p.format()) || p.format() == "" && *p.flags.TemplatePrinterFlags.TemplateArgument == "" {
