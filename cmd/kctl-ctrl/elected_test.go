@@ -560,6 +560,33 @@ func handOver(t *testing.T, c *contested, rounds int) ruling {
 	return v
 }
 
+// TestPolicyOnACluster has the API server say what a policy let out: ReplicaSets are
+// created, and nothing else is written.
+func TestPolicyOnACluster(t *testing.T) {
+	c := newContested(t)
+	c.keepBusy(t, "web-1", "web-2")
+	policy := filepath.Join(t.TempDir(), "policy.yaml")
+	if err := os.WriteFile(policy, []byte(`apiVersion: kctl-ctrl.dev/v1alpha1
+kind: ApprovePolicy
+allow:
+- {controllers: [deployment], verbs: [create], kinds: [replicasets.apps], namespaces: ["*"]}
+`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := c.way(t, "a").start(t, "--controllers=deployment", "--approve-policy="+policy)
+	p.says(t, "refused")
+	allowed := func(r request) bool { return strings.HasPrefix(r.what, "create /apis/apps/v1/namespaces/default/replicasets") }
+	await(t, "the policy lets a write out", func() bool { return slices.ContainsFunc(c.requests(t), allowed) })
+	_ = p.Process.Signal(syscall.SIGTERM)
+	p.exits(t, exitOK)
+	for _, r := range c.requests(t) {
+		// A review stores nothing.
+		if !r.lease && !allowed(r) && !strings.Contains(r.what, "/selfsubject") {
+			t.Errorf("no rule of the policy covers %s", r.what)
+		}
+	}
+}
+
 // await polls for what only the API server knows.
 func await(t *testing.T, what string, holds func() bool) {
 	t.Helper()
