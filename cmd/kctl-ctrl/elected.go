@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 	componentbaseconfig "k8s.io/component-base/config"
@@ -80,10 +81,14 @@ func (o *runOptions) confirmActive(name string) (guard.Confirmation, error) {
 			return guard.Confirmation{}, fmt.Errorf("--%s leads elsewhere than context %q says, which is what --confirm names: leave it out, or choose another context with --context", elsewhere, name)
 		}
 	}
+	named, err := o.flags.GetStringSlice("controllers")
+	if err != nil {
+		return guard.Confirmation{}, err
+	}
 	switch elect, err := o.flags.GetBool("leader-elect"); {
 	case err == nil && !elect:
 		return guard.Confirmation{}, errors.New("--leader-elect=false on a cluster would set these loops beside kube-controller-manager's: leave it out, or use --sandbox")
-	case !o.flags.Changed("controllers"):
+	case !o.flags.Changed("controllers") || len(named) == 0:
 		return guard.Confirmation{}, fmt.Errorf("--active on context %q needs --controllers: name the loops that are to write", name)
 	}
 	return guard.Confirm(name, o.elected.confirm)
@@ -182,7 +187,7 @@ func (o *runOptions) preflight(ctx context.Context, name string, target connect.
 	if err != nil {
 		return "", fmt.Errorf("make a client for context %q: %w", name, err)
 	}
-	info, err := client.Discovery().ServerVersion()
+	info, err := discovery.ToServerVersionInterfaceWithContext(client.Discovery()).ServerVersionWithContext(ctx)
 	if err != nil {
 		return "", explain(err, fmt.Sprintf("ask the API server of context %q for its version", name))
 	}

@@ -575,7 +575,9 @@ allow:
 	}
 	p := c.way(t, "a").start(t, "--controllers=deployment", "--approve-policy="+policy)
 	p.says(t, "refused")
-	allowed := func(r request) bool { return strings.HasPrefix(r.what, "create /apis/apps/v1/namespaces/default/replicasets") }
+	allowed := func(r request) bool {
+		return strings.HasPrefix(r.what, "create /apis/apps/v1/namespaces/default/replicasets")
+	}
 	await(t, "the policy lets a write out", func() bool { return slices.ContainsFunc(c.requests(t), allowed) })
 	_ = p.Process.Signal(syscall.SIGTERM)
 	p.exits(t, exitOK)
