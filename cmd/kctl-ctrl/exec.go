@@ -352,7 +352,7 @@ func (o *execOptions) wayToCluster(ctx context.Context, s *session, mode state.M
 	if err != nil {
 		return nil, fmt.Errorf("make a client for context %q: %w", name, err)
 	}
-	version, err := client.ServerVersion()
+	version, err := client.ServerVersionWithContext(ctx)
 	if err != nil {
 		return nil, explain(err, fmt.Sprintf("ask the API server of context %q for its version", name))
 	}

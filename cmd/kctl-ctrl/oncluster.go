@@ -56,7 +56,7 @@ func (o *runOptions) startOnCluster(ctx context.Context, s *session, mode state.
 	if err != nil {
 		return fmt.Errorf("make a client for context %q: %w", name, err)
 	}
-	version, err := client.ServerVersion()
+	version, err := client.ServerVersionWithContext(ctx)
 	if err != nil {
 		return explain(err, fmt.Sprintf("ask the API server of context %q for its version", name))
 	}
