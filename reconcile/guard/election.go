@@ -1,13 +1,10 @@
 package guard
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
-	"sync"
 	"time"
 
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
@@ -142,99 +139,4 @@ func (g LeaseGrant) String() string {
 		return "no grant"
 	}
 	return fmt.Sprintf("the lease %s/%s (%s)", g.namespace, g.name, g.server)
-}
-
-// through sends a write that a gate is asked about, at the last moment at which
-// this process can ask. What comes after, a pause of the process or a request
-// that the network holds up, is bounded by the deadline alone.
-func (t *transport) through(gate Gate, out *http.Request, r Request) (*http.Response, error) {
-	within, done, err := gate.Enter()
-	if err != nil {
-		if !t.guard.broken.IgnoreGate {
-			return nil, t.guard.refusal(r, err.Error())
-		}
-		within, done = time.Hour, func() {}
-	}
-	ctx, cancel := context.WithTimeout(out.Context(), within)
-	end := sync.OnceFunc(func() {
-		cancel()
-		done()
-	})
-	req := out.WithContext(ctx)
-	if !t.guard.broken.IgnoreGate {
-		lookLast(req, gate)
-	}
-	resp, err := t.next.RoundTrip(req)
-	if err != nil {
-		if shut, is := errors.AsType[shutError](err); is {
-			end()
-			return nil, t.guard.refusal(r, shut.Error())
-		}
-		if ctx.Err() != nil && out.Context().Err() == nil {
-			err = fmt.Errorf("no answer within %s, which is as long as a write may take beyond the renewal of the lease; whether it was carried out is not known: %w", within, err)
-		}
-		end()
-		return nil, err
-	}
-	resp.Body = &gatedBody{resp.Body, end}
-	return resp, nil
-}
-
-// lookLast has the gate asked once more when the transport takes the first of a
-// request's body. It has a connection then: a dial, or a machine that slept through
-// one, has held it up no longer than the gate stayed open. The server carries out no
-// request whose body breaks off. A request without a body is not looked at again.
-func lookLast(req *http.Request, gate Gate) {
-	if req.Body == nil || req.Body == http.NoBody {
-		return
-	}
-	req.Body = &lookedAt{ReadCloser: req.Body, gate: gate}
-	if again := req.GetBody; again != nil {
-		req.GetBody = func() (io.ReadCloser, error) {
-			body, err := again()
-			if err != nil {
-				return nil, err
-			}
-			return &lookedAt{ReadCloser: body, gate: gate}, nil
-		}
-	}
-}
-
-// lookedAt is a body that begins while a gate is open, or not at all.
-type lookedAt struct {
-	io.ReadCloser
-	gate  Gate
-	begun bool
-}
-
-func (b *lookedAt) Read(p []byte) (int, error) {
-	if !b.begun {
-		if err := b.gate.Open(); err != nil {
-			return 0, shutError{err}
-		}
-		b.begun = true
-	}
-	return b.ReadCloser.Read(p)
-}
-
-// shutError says that a gate shut after a write had entered it and before it was sent.
-type shutError struct{ error }
-
-// gatedBody tells when an answer has been read, or was given up.
-type gatedBody struct {
-	io.ReadCloser
-	end func()
-}
-
-func (b *gatedBody) Read(p []byte) (int, error) {
-	n, err := b.ReadCloser.Read(p)
-	if err != nil {
-		b.end()
-	}
-	return n, err
-}
-
-func (b *gatedBody) Close() error {
-	defer b.end()
-	return b.ReadCloser.Close()
 }

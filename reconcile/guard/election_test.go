@@ -249,6 +249,78 @@ func TestGateBoundsTheAnswer(t *testing.T) {
 	}
 }
 
+// A write that was sent is under way until its answer is there, though its loop has
+// been told to stop: the lease is not given back before. One that has no connection
+// yet is given up at once.
+func TestSentWritesGoToTheirEnd(t *testing.T) {
+	for _, broken := range []bool{false, true} {
+		door := &gate{within: time.Minute}
+		w := elected(t, door, func(o *guard.Options) { o.Broken.AbandonsWrites = broken })
+		arrived, answer := make(chan struct{}), make(chan struct{})
+		w.server.mu.Lock()
+		w.server.onWrite = func(http.ResponseWriter, *http.Request) { close(arrived); <-answer }
+		w.server.mu.Unlock()
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() {
+			ended <- w.typed.CoreV1().Pods("shop").Delete(ctx, "web", metav1.DeleteOptions{})
+		}()
+		<-arrived
+		cancel()
+		if broken {
+			<-ended
+			close(answer)
+			if door.under.Load() != 0 {
+				t.Error("the broken guard counts what it gave up: the test cannot see the difference")
+			}
+			continue
+		}
+		select {
+		case err := <-ended:
+			t.Errorf("given up under way: %v", err)
+		default:
+		}
+		if n := door.under.Load(); n != 1 {
+			t.Errorf("%d writes are under way, want 1", n)
+		}
+		close(answer)
+		<-ended // client-go may say that its context has ended
+		if r := w.journal.last(t); r.Result != state.WriteDone || door.under.Load() != 0 {
+			t.Errorf("recorded %+v, %d under way", r, door.under.Load())
+		}
+	}
+}
+
+// A write that waits for a connection is given up with its writer.
+func TestUnsentWritesAreGivenUp(t *testing.T) {
+	door := &gate{within: time.Minute}
+	grant, err := guard.GrantElection("https://127.0.0.1:1", confirm(t), door)
+	if err != nil {
+		t.Fatal(err)
+	}
+	j := &journal{}
+	g, err := guard.New(guard.Options{Mode: state.ModeActive, Grant: grant, Recorder: j})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dialling := make(chan struct{})
+	through := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		close(dialling)
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}}
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() { <-dialling; cancel() }()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://127.0.0.1:1/api/v1/namespaces/shop/pods", strings.NewReader(`{"metadata":{"name":"web"}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", typeJSON)
+	if _, err := g.Wrap(through).RoundTrip(req); !errors.Is(err, context.Canceled) || door.under.Load() != 0 {
+		t.Errorf("%v, %d under way", err, door.under.Load())
+	}
+}
+
 // A LeaseGrant lets out what holds an election, and nothing that looks like it.
 func TestLeaseGrant(t *testing.T) {
 	for _, contentType := range []string{typeJSON, typeProtobuf} {

@@ -118,6 +118,9 @@ type Broken struct {
 	// IgnoreGate sends writes that the gate of an election refuses, without
 	// their deadline.
 	IgnoreGate bool
+	// AbandonsWrites gives a write that was sent up when its writer does, while the
+	// API server may still carry it out.
+	AbandonsWrites bool
 }
 
 // Guard decides about requests. Make one with New for each session; wrap every
