@@ -54,8 +54,8 @@ func loadConfig(getenv func(string) string) (configFile, error) {
 		return configFile{}, err
 	}
 	text, err := os.ReadFile(file)
-	if errors.Is(err, fs.ErrNotExist) {
-		return configFile{path: file}, nil
+	if _, there := os.Lstat(file); errors.Is(err, fs.ErrNotExist) && errors.Is(there, fs.ErrNotExist) {
+		return configFile{path: file}, nil // and no link that leads nowhere
 	}
 	if err != nil {
 		return configFile{}, fmt.Errorf("read the configuration: %w", err)

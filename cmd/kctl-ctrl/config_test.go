@@ -51,6 +51,17 @@ func TestConfigPath(t *testing.T) {
 	if c, err := loadConfig(getenv); err != nil || len(c.ProtectedContexts) != 0 {
 		t.Errorf("without a file: %+v, %v", c, err)
 	}
+	// A link that leads nowhere was meant to protect something.
+	link := filepath.Join(dir, ".config", "kctl-ctrl", "config.yaml")
+	if err := os.MkdirAll(filepath.Dir(link), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(filepath.Join(dir, "gone.yaml"), link); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := loadConfig(getenv); err == nil || !strings.Contains(err.Error(), "config.yaml") {
+		t.Errorf("a link that leads nowhere is taken for no configuration: %v", err)
+	}
 	env["XDG_CONFIG_HOME"] = filepath.Join(dir, "x")
 	file := filepath.Join(dir, "x", "kctl-ctrl", "config.yaml")
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
