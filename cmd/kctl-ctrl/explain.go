@@ -64,6 +64,9 @@ func diagnose(err error) (reason, next string) {
 	switch {
 	case errors.As(err, &noMatch), errors.As(err, &noType):
 		return "the server does not serve this type", "is it too old for it, or is a CustomResourceDefinition missing? 'kubectl api-resources' lists what it serves"
+	case strings.Contains(err.Error(), "the server doesn't have a resource type"):
+		// The words of cli-runtime v0.37.1 pkg/resource/builder.go, which has no type for it.
+		return err.Error(), "check the spelling; 'kubectl api-resources' lists what it serves"
 	case apierrors.IsForbidden(err):
 		if right, who := missingRight(err); right.verb != "" {
 			return who + " lacks the right to " + right.String(), "ask for a role with it; '" + right.check() + "' tells when it is there"

@@ -221,6 +221,9 @@ func (o *revisionsOptions) show(h *revisions.History) (state.RevisionList, error
 	}
 	if len(list.Items) == 0 {
 		fmt.Fprintf(o.ErrOut, "No revisions found for %s %s.\n", o.typeWord+"/"+o.name, scopeOf(list.Object.Namespace))
+		if _, _, known := revisions.WellKnown(o.typeWord); !known {
+			fmt.Fprintln(o.ErrOut, "Of Kubernetes' own types, Deployments, StatefulSets and DaemonSets keep revisions.")
+		}
 	}
 	if o.watch && !o.printer.forPeople() {
 		for _, r := range list.Items {

@@ -125,6 +125,25 @@ func TestCascadeExplains(t *testing.T) {
 	}
 }
 
+// The claims of a StatefulSet stay unless it owns them: whoever deletes it wants to
+// know, and whoever looks at another of a similar name does not.
+func TestCascadeNamesClaimsThatStay(t *testing.T) {
+	of := func(resource, name string, owners ...state.OwnerRef) *Object {
+		o := configMap("a", name, owners...)
+		o.Resource, o.Kind = resource, "PersistentVolumeClaim"
+		return o
+	}
+	set := of("statefulsets", "db")
+	set.Group, set.Kind = "apps", "StatefulSet"
+	ref := state.OwnerRef{APIVersion: "apps/v1", Kind: "StatefulSet", Name: "db", UID: "db"}
+	g := graphWith(set, of("persistentvolumeclaims", "data-db-0"), of("persistentvolumeclaims", "log-db-12"),
+		of("persistentvolumeclaims", "data-db-1", ref), of("persistentvolumeclaims", "data-mydb-x"), of("persistentvolumeclaims", "data-db-old"))
+	notes := strings.Join(g.Cascade([]*Object{set}, state.CascadeBackground).Notes, "\n")
+	if !strings.Contains(notes, "persistentvolumeclaims a/data-db-0, persistentvolumeclaims a/log-db-12: by their names claims of statefulsets.apps a/db") {
+		t.Errorf("the notes do not name what stays:\n%s", notes)
+	}
+}
+
 // What is being deleted before keeps its state: GC does not touch it again.
 func TestCascadeOverEarlierDeletions(t *testing.T) {
 	kid := heldObject(configMap("a", "kid", owned("root", true)))

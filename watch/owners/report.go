@@ -3,6 +3,7 @@ package owners
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -180,6 +181,9 @@ func (p *play) notes(targets []*Object, objects []state.CascadeObject) []string 
 		if c := p.controllerOf(t); c != nil {
 			notes = append(notes, fmt.Sprintf("%s is managed by %s, which stays: its controller will replace it", t.Ref, c.Ref))
 		}
+		if claims := p.claimsLeft(t); len(claims) > 0 {
+			notes = append(notes, fmt.Sprintf("%s: by their names claims of %s, and nobody owns them: they stay, with their data (whenDeleted: Retain of its persistentVolumeClaimRetentionPolicy)", listing(claims), t.Ref))
+		}
 		if !t.Deleting.IsZero() {
 			notes = append(notes, fmt.Sprintf("%s is being deleted already, since %s", t.Ref, t.Deleting.Format("2006-01-02T15:04:05Z")))
 		}
@@ -211,6 +215,23 @@ func (p *play) notes(targets []*Object, objects []state.CascadeObject) []string 
 		notes = append(notes, "GC may not see what is served by "+listing(failed)+", which cannot be discovered now: dependents there stay until it is back, and nothing waits for them")
 	}
 	return notes
+}
+
+// claimsLeft are the PersistentVolumeClaims that a StatefulSet made and does not own.
+// Nothing but the name that the statefulset controller gives them,
+// TEMPLATE-STATEFULSET-ORDINAL, tells of it.
+func (p *play) claimsLeft(t *Object) []string {
+	if t.Group != "apps" || t.Resource != "statefulsets" {
+		return nil
+	}
+	named := regexp.MustCompile("^.+-" + regexp.QuoteMeta(t.Name) + "-[0-9]+$")
+	var names []string
+	for _, o := range p.graph.Objects() {
+		if o.Group == "" && o.Resource == "persistentvolumeclaims" && o.Namespace == t.Namespace && len(o.Owners) == 0 && named.MatchString(o.Name) {
+			names = append(names, o.Ref.String())
+		}
+	}
+	return names
 }
 
 // listing joins the first few names.

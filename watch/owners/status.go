@@ -169,6 +169,9 @@ func daemonSetStatus(f fields) *state.ObjectStatus {
 	if s.Health == state.HealthReady && f.number("status.updatedNumberScheduled", 0) < want && f.text("spec.updateStrategy.type") != "OnDelete" {
 		s.State, s.Health = "Rolling out", state.HealthProgressing
 	}
+	if want == 0 && !f.behind() {
+		s.State = "Fits no node"
+	}
 	return s
 }
 
