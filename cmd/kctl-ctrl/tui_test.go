@@ -82,6 +82,7 @@ func TestScreenShowsTheLoopsAtWork(t *testing.T) {
 	s := &liveSandbox{t: t, kubeconfig: x.matches(`KUBECONFIG=(\S+)`)}
 
 	x.press(":pods<enter>").shows("cache of pods", "web-", "1/1", "Running").press("/web<enter>").shows("filter: web")
+	x.press("w").shows("Who owns the fields of pods shop/web-", "by the server", "kctl-ctrl").press("<esc>").shows("cache of pods")
 	x.press("<enter>").shows("as the cache holds it").press("/nodename<enter>").shows("nodeName: node-").press("<esc>").shows("cache of pods")
 	x.press("O").shows("Tree: ", "Deployment/web", "ReplicaSet/web-")
 	x.press("R").shows("roots", "StatefulSet/db").press("/deployment/web<enter>").shows("> Deployment/web").press("x").shows("Delete preview: Deployment/web", "no owner is left").press("f").shows("[f Foreground]").press("<esc>").shows("Tree: roots")
