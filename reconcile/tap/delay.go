@@ -118,11 +118,12 @@ func (q *queue[K]) ripen(e *entry[K], now time.Time, cause state.Cause) {
 	e.waitCause, e.waitCauses = state.Cause{}, 0
 }
 
-// dropDelayed forgets the delayed keys and stops the timer.
+// dropDelayed forgets the delayed keys, but for their names, and stops the timer.
 func (q *queue[K]) dropDelayed() {
 	for len(q.waiting) > 0 {
 		e := q.waiting[len(q.waiting)-1]
 		heap.Remove(&q.waiting, e.index)
+		q.undone = append(q.undone, e.name)
 		q.release(e)
 	}
 	if q.timer != nil {

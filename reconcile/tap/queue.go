@@ -33,6 +33,7 @@ type queue[K comparable] struct {
 	runs    []*running // the syncs under way
 	asides  int        // how many keys a filter holds back
 	down    bool
+	undone  []string // keys that were delayed when it was shut down
 
 	waiting delayed[K]
 	timer   clock.Timer

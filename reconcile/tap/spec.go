@@ -184,6 +184,9 @@ func (t *Tap) attach(controller string, target any, s Spec) error {
 		if q, err = s.attach(t, controller, s, fields[0]); err != nil {
 			return err
 		}
+		if t.resting[controller] {
+			q.pause(true)
+		}
 		t.installed[original] = q
 		t.queues[controller] = append(t.queues[controller], q)
 		fields = fields[1:]

@@ -44,6 +44,7 @@ type Tap struct {
 	informers map[cache.Store]*watched // by its store
 	byType    map[typeKey][]*watched
 	later     []later
+	resting   map[string]bool // controllers that were paused at Forget
 }
 
 // An Option changes how a Tap works.
@@ -67,6 +68,7 @@ func New(rec state.Recorder, options ...Option) *Tap {
 		installed: map[uintptr]tapped{},
 		informers: map[cache.Store]*watched{},
 		byType:    map[typeKey][]*watched{},
+		resting:   map[string]bool{},
 	}
 	for _, o := range options {
 		o(t)
@@ -92,6 +94,7 @@ type tapped interface {
 	retryNow(key string) error
 	drop(key string) error
 	running(sync uint64) *running
+	abandon()
 }
 
 var _ tapped = (*queue[string])(nil)
