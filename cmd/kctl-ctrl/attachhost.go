@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
 
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/tap"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/attach"
@@ -82,19 +83,25 @@ func (h *sessionHost) stop() {
 	<-h.done
 }
 
+func (h *sessionHost) config() *rest.Config {
+	config, _ := h.session.connection()
+	return config
+}
+
 // Process describes the session.
 func (h *sessionHost) Process() state.Process {
 	s := h.session
 	told := s.hub.Snapshot().Session
+	config, mode := s.connection()
 	p := state.Process{
 		Source: fmt.Sprintf("%s, process %d", h.verb, os.Getpid()), PID: os.Getpid(), Verb: h.verb, Version: programVersion().Version,
-		Context: told.Context, Namespace: told.Namespace, Mode: s.mode, Started: h.started,
+		Context: told.Context, Namespace: told.Namespace, Mode: mode, Started: h.started,
 	}
 	if s.sandbox != nil {
 		p.Context = cmp.Or(p.Context, "sandbox")
 	}
-	if s.config != nil {
-		p.Server = s.config.Host
+	if config != nil {
+		p.Server = config.Host
 	}
 	return p
 }
@@ -220,7 +227,7 @@ func (h *sessionHost) namespaced(store *tap.Store) bool {
 	if all := store.All(); len(all) > 0 {
 		return all[0].GetNamespace() != ""
 	}
-	client, err := discovery.NewDiscoveryClientForConfig(h.session.config)
+	client, err := discovery.NewDiscoveryClientForConfig(h.config())
 	if err != nil {
 		return true
 	}
@@ -236,7 +243,7 @@ func (h *sessionHost) namespaced(store *tap.Store) bool {
 // resource asks the server what a short name or singular stands for.
 func (h *sessionHost) resource(typ string) (schema.GroupResource, bool) {
 	name, group, _ := strings.Cut(typ, ".")
-	client, err := discovery.NewDiscoveryClientForConfig(h.session.config)
+	client, err := discovery.NewDiscoveryClientForConfig(h.config())
 	if err != nil {
 		return schema.GroupResource{}, false
 	}
@@ -263,7 +270,7 @@ const grace = 2 * time.Second
 // server. A store that is at the server's is current; one that is not may be of a
 // quiet type, and gets there with the next bookmark.
 func (h *sessionHost) compareList(ctx context.Context, store *tap.Store, q attach.CacheQuery) *state.ServerView {
-	client, err := metadata.NewForConfig(h.session.config)
+	client, err := metadata.NewForConfig(h.config())
 	if err != nil {
 		return unasked(err, "")
 	}
@@ -292,7 +299,7 @@ const bookmarkPeriod = 65 * time.Second
 
 // compareOne holds one object of the store against the server's.
 func (h *sessionHost) compareOne(ctx context.Context, store *tap.Store, q attach.CacheQuery) *state.ServerView {
-	client, err := metadata.NewForConfig(h.session.config)
+	client, err := metadata.NewForConfig(h.config())
 	if err != nil {
 		return unasked(err, "")
 	}

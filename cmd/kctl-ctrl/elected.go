@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
-	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 	componentbaseconfig "k8s.io/component-base/config"
@@ -18,7 +17,6 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/election"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard"
-	"github.com/kctl-ctrl/kctl-ctrl/reconcile/rights"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/sandbox"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/connect"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
@@ -65,33 +63,69 @@ func contextOf(loader clientcmd.ClientConfig, flag string) (string, error) {
 	return raw.CurrentContext, nil
 }
 
-// confirmActive makes sure that the user means this context, and asks nobody.
-func (o *runOptions) confirmActive(name string) (guard.Confirmation, error) {
+// errNoneChosen is the refusal of active mode where nobody has said which loops
+// write.
+var errNoneChosen = errors.New("the loops that are to write are not named")
+
+// refuse says why loops must not write to a context, whatever its cluster says and
+// whatever the user confirms. It asks nobody.
+func (o *runOptions) refuse(name string, chosen bool) error {
 	config, err := loadConfig(os.Getenv)
 	if err != nil {
-		return guard.Confirmation{}, err
+		return err
 	}
 	if pattern := config.protects(name); pattern != "" {
-		return guard.Confirmation{}, fmt.Errorf("context %q is protected (protectedContexts: %s in %s): use a dry run, or choose another with --context", name, pattern, config.path)
+		return fmt.Errorf("context %q is protected (protectedContexts: %s in %s): use a dry run, or choose another with --context", name, pattern, config.path)
 	}
 	// What is confirmed and protected is a context: it has to be the context that says
 	// where the writes go.
 	for _, elsewhere := range []string{"server", "cluster"} {
 		if o.flags.Changed(elsewhere) {
-			return guard.Confirmation{}, fmt.Errorf("--%s leads elsewhere than context %q says, which is what --confirm names: leave it out, or choose another context with --context", elsewhere, name)
+			return fmt.Errorf("--%s leads elsewhere than context %q says, which is what is confirmed: leave it out, or choose another context with --context", elsewhere, name)
 		}
 	}
+	switch elect, err := o.flags.GetBool("leader-elect"); {
+	case err == nil && !elect:
+		return errors.New("--leader-elect=false on a cluster would set these loops beside kube-controller-manager's: leave it out, or use --sandbox")
+	case !chosen:
+		return errNoneChosen
+	}
+	return nil
+}
+
+// confirmActive makes sure that the user means this context, and asks nobody.
+func (o *runOptions) confirmActive(name string) (guard.Confirmation, error) {
 	named, err := o.flags.GetStringSlice("controllers")
 	if err != nil {
 		return guard.Confirmation{}, err
 	}
-	switch elect, err := o.flags.GetBool("leader-elect"); {
-	case err == nil && !elect:
-		return guard.Confirmation{}, errors.New("--leader-elect=false on a cluster would set these loops beside kube-controller-manager's: leave it out, or use --sandbox")
-	case !o.flags.Changed("controllers") || len(named) == 0:
-		return guard.Confirmation{}, fmt.Errorf("--active on context %q needs --controllers: name the loops that are to write", name)
+	err = o.refuse(name, o.flags.Changed("controllers") && len(named) > 0)
+	if errors.Is(err, errNoneChosen) {
+		err = fmt.Errorf("--active on context %q needs --controllers: name the loops that are to write", name)
+	}
+	if err != nil {
+		return guard.Confirmation{}, err
 	}
 	return guard.Confirm(name, o.elected.confirm)
+}
+
+// confirmTyped is confirmActive for what was typed on the screen.
+func (o *runOptions) confirmTyped(c standing, typed string) (guard.Confirmation, error) {
+	if err := o.refuse(c.context, len(c.component.Generic.Controllers) > 0); err != nil {
+		return guard.Confirmation{}, err
+	}
+	confirmed, err := guard.Confirm(c.context, typed)
+	if err != nil {
+		return guard.Confirmation{}, fmt.Errorf("%q was typed, and the context is %q: nothing was done", typed, c.context)
+	}
+	return confirmed, nil
+}
+
+// standing is what stands for election, and where.
+type standing struct {
+	context   string
+	target    connect.Target
+	component *kubectrlmgrconfig.KubeControllerManagerConfiguration
 }
 
 // startElected stands for election and, when it is won, starts the loops to write
@@ -105,10 +139,6 @@ func (o *runOptions) startElected(ctx context.Context, s *session, loader client
 	if err != nil {
 		return err
 	}
-	clock, err := election.SystemClock()
-	if err != nil {
-		return err
-	}
 	if err := emulate(o.sandbox.version); err != nil {
 		return err
 	}
@@ -116,113 +146,67 @@ func (o *runOptions) startElected(ctx context.Context, s *session, loader client
 	if err != nil {
 		return err
 	}
-	progress("asking " + name + " whether this may be done")
-	version, err := o.preflight(ctx, name, target, component)
+	t, err := o.stand(ctx, s, standing{name, target, component}, confirmed, progress)
 	if err != nil {
 		return err
 	}
+	s.hub.Record(t.started)
+	progress("standing for election")
+	s.onStop(t.end)
+	if err := t.acquire(ctx); err != nil {
+		return err
+	}
+	go func() {
+		select {
+		case <-t.e.Lost():
+			s.end(t.e.Err())
+		case <-ctx.Done():
+		}
+	}()
+	progress("starting the loops")
+	return t.lead(ctx)
+}
 
-	e, err := s.candidate(target, confirmed, component.Generic.LeaderElection, clock, o.elected.noWait)
+// stand sets up what takes part in the election: the loops' way to the cluster,
+// which leads through the election's gate. Nothing is written yet.
+func (o *runOptions) stand(ctx context.Context, s *session, c standing, confirmed guard.Confirmation, progress func(string)) (*tenure, error) {
+	clock, err := election.SystemClock()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	grant, err := e.Grant(target.Server(), confirmed)
+	progress("asking " + c.context + " whether this may be done")
+	said, err := o.preflight(ctx, c)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	s.mode = state.ModeActive
-	options := guard.Options{Mode: state.ModeActive, Grant: grant, Server: target.Server(), BasePath: target.Path()}
+	e, err := s.candidate(c.target, confirmed, c.component.Generic.LeaderElection, clock, o.elected.noWait)
+	if err != nil {
+		return nil, err
+	}
+	grant, err := e.Grant(c.target.Server(), confirmed)
+	if err != nil {
+		return nil, err
+	}
+	options := guard.Options{Mode: state.ModeActive, Grant: grant, Server: c.target.Server(), BasePath: c.target.Path()}
 	if s.approval.gate != nil {
 		options.Before = s.approval.gate.Before
 	}
 	wrap, err := s.guarded(options)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	limits := connect.Limits{QPS: component.Generic.ClientConnection.QPS, Burst: int(component.Generic.ClientConnection.Burst)}
-	if s.config, err = target.Config(wrap, limits); err != nil {
-		return err
-	}
-	if err := s.actsAsOne(); err != nil {
-		return err
-	}
-
-	s.hub.Record(o.started(state.ModeActive, name, version))
-	progress("standing for election")
-	// Stopped last and in this order: the loops, then the writes under way, then
-	// the lease.
-	s.onStop(func(ctx context.Context) error { return s.stepDown(ctx, e) })
-	if err := e.Acquire(ctx); err != nil {
-		return explain(err, "hold the lease "+e.Lease()+" of context "+name)
-	}
-	go func() {
-		select {
-		case <-e.Lost():
-			s.end(e.Err())
-		case <-ctx.Done():
-		}
-	}()
-	if left := s.leftUndone(component); left != "" {
-		s.hub.Record(state.Note{Source: "election", Warning: true, Text: left})
-	}
-	progress("starting the loops")
-	err = s.startLoops(ctx, controllers.Config{Component: component, Namespace: *o.kubeconfig.Namespace, CheckAccess: true})
+	limits := connect.Limits{QPS: c.component.Generic.ClientConnection.QPS, Burst: int(c.component.Generic.ClientConnection.Burst)}
+	config, err := c.target.Config(wrap, limits)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return noneRuns(s.manager.Load().Statuses())
-}
-
-// preflight refuses what must not be tried: it reads, and asks what the user may.
-func (o *runOptions) preflight(ctx context.Context, name string, target connect.Target, component *kubectrlmgrconfig.KubeControllerManagerConfiguration) (version string, err error) {
-	readOnly, err := guard.New(guard.Options{Mode: state.ModeReadOnly, Server: target.Server(), BasePath: target.Path()})
-	if err != nil {
-		return "", err
+	if err := s.actsAsOne(config); err != nil {
+		return nil, err
 	}
-	config, err := target.Config(readOnly.Wrap, connect.Limits{QPS: readQPS, Burst: readBurst})
-	if err != nil {
-		return "", err
-	}
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return "", fmt.Errorf("make a client for context %q: %w", name, err)
-	}
-	info, err := discovery.ToServerVersionInterfaceWithContext(client.Discovery()).ServerVersionWithContext(ctx)
-	if err != nil {
-		return "", explain(err, fmt.Sprintf("ask the API server of context %q for its version", name))
-	}
-	if err := election.CheckServer(info); err != nil {
-		return "", err
-	}
-	lease := component.Generic.LeaderElection
-	if err := election.CheckLease(ctx, client, lease.ResourceNamespace, lease.ResourceName); err != nil {
-		return "", explain(err, fmt.Sprintf("look at the lease of context %q", name))
-	}
-	loops, _, err := controllers.Rights(component, *o.kubeconfig.Namespace)
-	if err != nil {
-		return "", fmt.Errorf("--controllers: %w", err)
-	}
-	needs := rights.OfLoops(loops, rights.Options{
-		Mode: rights.Active, Impersonate: o.impersonate,
-		Lease: &rights.Lease{Namespace: lease.ResourceNamespace, Name: lease.ResourceName},
-	})
-	rules := rights.Merge(rights.Confine(needs, *o.kubeconfig.Namespace))
-	var all []rights.Right
-	for _, rule := range rules {
-		all = append(all, rule.Rights()...)
-	}
-	missing, err := rights.Missing(ctx, client.AuthorizationV1(), all)
-	if err != nil {
-		return "", explain(err, fmt.Sprintf("ask the API server of context %q what you may", name))
-	}
-	if len(missing) > 0 {
-		var lacks []string
-		for _, rule := range rights.Only(rules, missing) {
-			lacks = append(lacks, strings.Join(rule.Verbs, ", ")+" "+rule.What()+" for "+rule.NeededBy())
-		}
-		return "", fmt.Errorf("you may not do on context %q what these loops do: %s: 'rbac --mode=active --controllers=…' prints a role for it", name, few(lacks))
-	}
-	return info.GitVersion, nil
+	return &tenure{
+		s: s, e: e, config: config, component: c.component, context: c.context, namespace: *o.kubeconfig.Namespace,
+		started: o.started(state.ModeActive, c.context, said.version),
+	}, nil
 }
 
 // candidate sets up the election. Its requests have a connection budget and a
@@ -252,23 +236,4 @@ func (s *session) candidate(target connect.Target, confirmed guard.Confirmation,
 		LeaseDuration: c.LeaseDuration.Duration, RenewDeadline: c.RenewDeadline.Duration, RetryPeriod: c.RetryPeriod.Duration,
 		Client: client.CoordinationV1(), Clock: clock, Recorder: s.hub, NoWait: noWait, Broken: s.brokenElection,
 	})
-}
-
-// stepDown gives the lease back once the loops have ended, and leaves it to expire
-// if they do not.
-func (s *session) stepDown(ctx context.Context, e *election.Election) error {
-	if manager := s.manager.Load(); manager != nil {
-		if err := manager.Stop(ctx); err != nil {
-			e.Abandon("the loops have not ended in time")
-			return nil // the manager's own stop has said so
-		}
-	}
-	return e.Release(ctx)
-}
-
-// leftUndone says what nobody does while this process leads: a
-// kube-controller-manager that stands by runs none of its loops.
-func (s *session) leftUndone(component *kubectrlmgrconfig.KubeControllerManagerConfiguration) string {
-	return "while this process leads, only these loops run, and nobody runs those of a kube-controller-manager that stands by: " +
-		strings.Join(component.Generic.Controllers, ", ")
 }

@@ -328,7 +328,7 @@ func rule(requests []request, deadline time.Duration) ruling {
 
 // inProcess starts a session of active mode in this process, that nothing stops
 // when the lease is lost: only the guard stands between its loops and the cluster.
-func inProcess(t *testing.T, w *way, broken guard.Broken) *session {
+func inProcess(t *testing.T, w *way, broken guard.Broken, with ...func(*session)) *session {
 	t.Helper()
 	s, err := newSession(sessionOptions{logFile: filepath.Join(t.TempDir(), "log")})
 	if err != nil {
@@ -337,6 +337,9 @@ func inProcess(t *testing.T, w *way, broken guard.Broken) *session {
 	s.broken = broken
 	s.end = func(error) {}
 	t.Cleanup(func() { s.shutDown(os.Stderr) })
+	for _, prepare := range with {
+		prepare(s)
+	}
 	o := &runOptions{IOStreams: genericiooptions.NewTestIOStreamsDiscard(), kubeconfig: genericclioptions.NewConfigFlags(true)}
 	cmd := &cobra.Command{}
 	o.addTo(cmd)
@@ -400,6 +403,25 @@ func TestGateOnAServer(t *testing.T) {
 				t.Errorf("the journal's last word of the election is %+v", e)
 			}
 		})
+	}
+}
+
+// TestAskOnACluster: with --ask, nothing but the lease leaves without a yes.
+func TestAskOnACluster(t *testing.T) {
+	c := newContested(t)
+	c.keepBusy(t, "web-1")
+	s := inProcess(t, c.way(t, "a"), guard.Broken{}, func(s *session) { s.decide(decision{ask: true}) })
+	gate := s.approval.gate
+	await(t, "a question is asked", func() bool { return len(gate.Questions()) > 0 })
+	if v := rule(c.requests(t), shortDeadline); v.writes["a"] != 0 {
+		t.Errorf("%d writes left while the first question stands", v.writes["a"])
+	}
+	if err := gate.Answer(gate.Questions()[0].ID, state.AnswerYes); err != nil {
+		t.Fatal(err)
+	}
+	awaitWrites(t, s, state.WriteDone, 1)
+	if v := rule(c.requests(t), shortDeadline); v.writes["a"] != 1 {
+		t.Errorf("%d writes left after one yes", v.writes["a"])
 	}
 }
 

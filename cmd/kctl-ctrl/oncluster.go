@@ -44,7 +44,7 @@ func (o *runOptions) startOnCluster(ctx context.Context, s *session, mode state.
 	if s.config, err = target.Config(wrap, limits); err != nil {
 		return err
 	}
-	if err := s.actsAsOne(); err != nil {
+	if err := s.actsAsOne(s.config); err != nil {
 		return err
 	}
 	name, err := contextOf(loader, *o.kubeconfig.Context)
@@ -61,6 +61,7 @@ func (o *runOptions) startOnCluster(ctx context.Context, s *session, mode state.
 		return explain(err, fmt.Sprintf("ask the API server of context %q for its version", name))
 	}
 	s.hub.Record(o.started(mode, name, version.GitVersion))
+	s.foreign = &standing{name, target, component}
 	progress("starting the loops")
 	err = s.startLoops(ctx, controllers.Config{
 		Component: component, Namespace: *o.kubeconfig.Namespace, CheckAccess: true,
@@ -72,8 +73,8 @@ func (o *runOptions) startOnCluster(ctx context.Context, s *session, mode state.
 }
 
 // actsAsOne refuses to act as the loops' accounts and as another user at once.
-func (s *session) actsAsOne() error {
-	if other := s.config.Impersonate.UserName; s.impersonate && other != "" {
+func (s *session) actsAsOne(config *rest.Config) error {
+	if other := config.Impersonate.UserName; s.impersonate && other != "" {
 		return fmt.Errorf("--impersonate-controllers while you act as %q: a request acts as one user: leave out --as, or whatever in the kubeconfig says it", other)
 	}
 	return nil
@@ -116,7 +117,7 @@ func few(words []string) string {
 func guardFor(ctx context.Context, s *session, target connect.Target, mode state.Mode) (connect.Wrap, error) {
 	s.mode = mode
 	options := guard.Options{Mode: mode, Server: target.Server(), BasePath: target.Path()}
-	if s.approval.gate != nil {
+	if s.approval.gate != nil && mode == state.ModeActive {
 		options.Before = s.approval.gate.Before
 	}
 	var err error

@@ -43,10 +43,13 @@ type session struct {
 	logger  logr.Logger
 
 	// config is the loops' way to the API server; world is that of what they
-	// live among on a sandbox: manifests, scheduler, nodes.
+	// live among on a sandbox: manifests, scheduler, nodes. Where the session may
+	// become active while it lasts, connection reads it.
 	config, world *rest.Config
 	// mode is what becomes of the loops' writes; empty before there is a config.
 	mode state.Mode
+	// foreign is the cluster of a context, where the session is of one.
+	foreign *standing
 	// impersonate has the loops act as their accounts in kube-system.
 	impersonate bool
 	// applyOptions leave out the waits for loops that do not run.
@@ -114,6 +117,21 @@ func newSession(o sessionOptions) (*session, error) {
 	})
 	s.settler = &settle.Settler{Loops: loops{s}, Writes: s.writes, Horizon: o.horizon}
 	return s, nil
+}
+
+// connectBy gives the loops another way to the API server. None of them may run.
+func (s *session) connectBy(config *rest.Config, mode state.Mode) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.config, s.mode = config, mode
+}
+
+// connection is the loops' way to the API server, and what becomes of their
+// writes.
+func (s *session) connection() (*rest.Config, state.Mode) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.config, s.mode
 }
 
 // onStop registers what stop has to do; the last registered comes first.
@@ -205,7 +223,8 @@ func (l loops) SeenDeleted(object state.Ref) bool {
 
 // startLoops runs the selected controllers until the session stops.
 func (s *session) startLoops(ctx context.Context, c controllers.Config) error {
-	c.REST, c.Taps, c.Recorder, c.Logger = s.config, s.tap, s.hub, s.logger
+	c.REST, _ = s.connection()
+	c.Taps, c.Recorder, c.Logger = s.tap, s.hub, s.logger
 	c.InformerName, c.Impersonate = "kctl-ctrl", s.impersonate
 	manager, err := controllers.New(c)
 	if err != nil {

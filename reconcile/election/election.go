@@ -227,6 +227,10 @@ func (e *Election) watchOver(ctx context.Context) {
 	e.gate.lapse()
 }
 
+// Left is for how long writes may leave without another renewal; zero where none
+// may.
+func (e *Election) Left() time.Duration { return e.gate.left() }
+
 // Lost is closed when the lease was held and is not any more, or never will be;
 // Err tells why.
 func (e *Election) Lost() <-chan struct{} { return e.ended }
@@ -394,10 +398,27 @@ func (e *Election) Release(ctx context.Context) error {
 	}
 	// Also where it does not know that it holds the lease: the answer to its last
 	// request may be missing.
-	if err := e.giveBack(ctx); err != nil && mine {
+	gave, err := e.giveBack(ctx)
+	switch {
+	case err != nil && mine:
 		return fmt.Errorf("release the lease %s: %w; it expires by itself within %ds", e.lease.Key(), err, e.seconds)
+	case !gave:
+		e.withdraw()
 	}
 	return nil
+}
+
+// withdraw says that it waits no longer, where it has never led.
+func (e *Election) withdraw() {
+	select {
+	case <-e.acquired:
+		return
+	default:
+	}
+	e.mu.Lock()
+	event := e.event(state.ElectionWithdrawn)
+	e.mu.Unlock()
+	e.recorder.Record(event)
 }
 
 // Abandon ends this process's part and leaves the lease to expire.
@@ -412,6 +433,8 @@ func (e *Election) leave(led bool, reason string) {
 	}
 	if led {
 		e.recorder.Record(state.ElectionChanged{Lease: e.lease, Phase: state.ElectionLost, Identity: e.identity, Reason: "left to expire: " + reason})
+	} else if stop != nil {
+		e.withdraw()
 	}
 }
 
@@ -444,14 +467,14 @@ func (e *Election) stopped(ctx context.Context) bool {
 
 // giveBack writes the lease without a holder, as client-go does; the next one
 // need not wait for it to expire.
-func (e *Election) giveBack(ctx context.Context) error {
+func (e *Election) giveBack(ctx context.Context) (gave bool, err error) {
 	for {
 		old, _, err := e.inner.Get(ctx)
 		if err != nil {
-			return err
+			return false, err
 		}
 		if old.HolderIdentity != e.identity {
-			return nil // it has been taken over: there is nothing to give back
+			return false, nil // it has been taken over: there is nothing to give back
 		}
 		now := metav1.Now()
 		err = e.inner.Update(ctx, resourcelock.LeaderElectionRecord{
@@ -461,9 +484,9 @@ func (e *Election) giveBack(ctx context.Context) error {
 		case apierrors.IsConflict(err) && ctx.Err() == nil:
 			continue
 		case err != nil:
-			return err
+			return false, err
 		}
 		e.recorder.Record(state.ElectionChanged{Lease: e.lease, Phase: state.ElectionReleased, Identity: e.identity})
-		return nil
+		return true, nil
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/version"
@@ -43,23 +44,30 @@ func CheckServer(v *version.Info) error {
 		v.Major, v.Minor, minors[0], minors[0], minors[1])
 }
 
-// CheckLease refuses where the Lease does not tell whether another controller
-// manager works here: it cannot be read, or it is missing on a cluster that one
-// has worked on, as on managed control planes.
-func CheckLease(ctx context.Context, client kubernetes.Interface, namespace, name string) error {
+// Held is what a Lease says of its holder; the zero Held is of a lease that nobody
+// holds.
+type Held struct {
+	Holder           string
+	Since, RenewTime time.Time
+}
+
+// CheckLease reads the Lease, and refuses where it does not tell whether another
+// controller manager works here: it cannot be read, or it is missing on a cluster
+// that one has worked on, as on managed control planes.
+func CheckLease(ctx context.Context, client kubernetes.Interface, namespace, name string) (Held, error) {
 	if namespace != DefaultNamespace || name != DefaultName {
 		if err := checkDefault(ctx, client); err != nil {
-			return err
+			return Held{}, err
 		}
 	}
-	_, err := client.CoordinationV1().Leases(namespace).Get(ctx, name, metav1.GetOptions{})
+	lease, err := client.CoordinationV1().Leases(namespace).Get(ctx, name, metav1.GetOptions{})
 	switch {
 	case err == nil:
-		return nil
+		return heldBy(lease.Spec), nil
 	case apierrors.IsForbidden(err):
-		return unreadable(namespace, name)
+		return Held{}, unreadable(namespace, name)
 	case !apierrors.IsNotFound(err):
-		return fmt.Errorf("read the lease %s/%s: %w", namespace, name, err)
+		return Held{}, fmt.Errorf("read the lease %s/%s: %w", namespace, name, err)
 	}
 	// Nobody has held it, or it is kept elsewhere. The publisher of the root
 	// certificates is a loop of every kube-controller-manager.
@@ -67,15 +75,30 @@ func CheckLease(ctx context.Context, client kubernetes.Interface, namespace, nam
 	_, err = client.CoreV1().ConfigMaps(DefaultNamespace).Get(ctx, published, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
-		return nil
+		return Held{}, nil
 	case apierrors.IsForbidden(err):
-		return refusal("there is no lease %s/%s, and you may not read the ConfigMap %s/%s, which tells whether a controller manager works here all the same: ask for that right, or use a dry run",
+		return Held{}, refusal("there is no lease %s/%s, and you may not read the ConfigMap %s/%s, which tells whether a controller manager works here all the same: ask for that right, or use a dry run",
 			namespace, name, DefaultNamespace, published)
 	case err != nil:
-		return fmt.Errorf("read the ConfigMap %s/%s: %w", DefaultNamespace, published, err)
+		return Held{}, fmt.Errorf("read the ConfigMap %s/%s: %w", DefaultNamespace, published, err)
 	}
-	return refusal("there is no lease %s/%s, yet a controller manager works here or has (it left the ConfigMap %s/%s): this control plane hides its lease, or uses another, which --leader-elect-resource-name can name: use a dry run, or a sandbox",
+	return Held{}, refusal("there is no lease %s/%s, yet a controller manager works here or has (it left the ConfigMap %s/%s): this control plane hides its lease, or uses another, which --leader-elect-resource-name can name: use a dry run, or a sandbox",
 		namespace, name, DefaultNamespace, published)
+}
+
+func heldBy(spec coordinationv1.LeaseSpec) Held {
+	var h Held
+	if spec.HolderIdentity == nil || *spec.HolderIdentity == "" {
+		return h
+	}
+	h.Holder = *spec.HolderIdentity
+	if spec.AcquireTime != nil {
+		h.Since = spec.AcquireTime.Time
+	}
+	if spec.RenewTime != nil {
+		h.RenewTime = spec.RenewTime.Time
+	}
+	return h
 }
 
 func unreadable(namespace, name string) error {

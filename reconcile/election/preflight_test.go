@@ -64,7 +64,7 @@ func TestCheckLease(t *testing.T) {
 			}
 			return false, nil, nil
 		})
-		err := CheckLease(t.Context(), client, DefaultNamespace, c.lease)
+		_, err := CheckLease(t.Context(), client, DefaultNamespace, c.lease)
 		if (err == nil) != (c.want == "") || err != nil && (!strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n")) {
 			t.Errorf("%s: %v", name, err)
 		}

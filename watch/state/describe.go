@@ -299,6 +299,8 @@ func describeElection(e ElectionChanged) string {
 		text = "renewed late, " + Short(e.Gap) + " after the renewal before"
 	case ElectionLost:
 		text = "lost" + prefixIf(e.Holder != "", ": now held by ") + e.Holder
+	case ElectionWithdrawn:
+		text = "withdrawn before it led"
 	default:
 		text = string(e.Phase)
 	}

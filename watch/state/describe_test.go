@@ -49,6 +49,7 @@ func TestDescribe(t *testing.T) {
 		ElectionChanged{Lease: Ref{Namespace: "a", Name: "b"}, Phase: ElectionRenewedLate, Identity: "me", Gap: 7 * time.Second},
 		ElectionChanged{Lease: Ref{Namespace: "a", Name: "b"}, Phase: ElectionLost, Identity: "me", Holder: "you", Reason: "another leads"},
 		ElectionChanged{Lease: Ref{Namespace: "a", Name: "b"}, Phase: ElectionReleased, Identity: "me"},
+		ElectionChanged{Lease: Ref{Namespace: "a", Name: "b"}, Phase: ElectionWithdrawn, Identity: "me", Holder: "you"},
 		Note{Source: "sandbox", Text: "ready"},
 		Unknown{Type: "PodSneezed", Problem: "unknown event type"},
 		&Gap{},

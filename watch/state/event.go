@@ -320,6 +320,8 @@ const (
 	ElectionLost ElectionPhase = "lost"
 	// ElectionReleased: it led, has stopped its loops and given the lease back.
 	ElectionReleased ElectionPhase = "released"
+	// ElectionWithdrawn: it waits no longer, and has never led.
+	ElectionWithdrawn ElectionPhase = "withdrawn"
 )
 
 // ElectionChanged says how this process stands in the election for a lease.

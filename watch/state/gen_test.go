@@ -143,7 +143,7 @@ var genEvents = map[string]func(*rapid.T) Event{
 	},
 	"ElectionChanged": func(t *rapid.T) Event {
 		return ElectionChanged{
-			Lease: genRef.Draw(t, "lease"), Phase: rapid.SampledFrom([]ElectionPhase{ElectionCandidate, ElectionAcquired, ElectionRenewedLate, ElectionLost, ElectionReleased}).Draw(t, "phase"),
+			Lease: genRef.Draw(t, "lease"), Phase: rapid.SampledFrom([]ElectionPhase{ElectionCandidate, ElectionAcquired, ElectionRenewedLate, ElectionLost, ElectionReleased, ElectionWithdrawn}).Draw(t, "phase"),
 			Identity: genText.Draw(t, "identity"), Holder: genText.Draw(t, "holder"), Since: genTime(t, "since"), RenewTime: genTime(t, "renew"),
 			Gap: genDuration(t, "gap"), Reason: genText.Draw(t, "reason"),
 		}

@@ -1,0 +1,75 @@
+package main
+
+import (
+	"context"
+	"strings"
+	"sync"
+
+	"k8s.io/client-go/rest"
+	kubectrlmgrconfig "k8s.io/kubernetes/pkg/controller/apis/config"
+
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/election"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+)
+
+// tenure is this process's part in one election, and the loops that it runs while it
+// leads. Stand makes one.
+type tenure struct {
+	s         *session
+	e         *election.Election
+	config    *rest.Config // the loops', through the election's gate
+	component *kubectrlmgrconfig.KubeControllerManagerConfiguration
+	context   string
+	namespace string
+	// started tells the journal of the mode.
+	started state.SessionStarted
+
+	led    bool // its loops were started
+	ending sync.Once
+	ended  error
+}
+
+// acquire waits until this process leads.
+func (t *tenure) acquire(ctx context.Context) error {
+	if err := t.e.Acquire(ctx); err != nil {
+		return explain(err, "hold the lease "+t.e.Lease()+" of context "+t.context)
+	}
+	return nil
+}
+
+// lead starts the loops to write for real. None of the session's may run.
+func (t *tenure) lead(ctx context.Context) error {
+	t.led = true
+	t.s.connectBy(t.config, state.ModeActive)
+	t.s.hub.Record(state.Note{Source: "election", Warning: true, Text: leftUndone(t.component)})
+	if err := t.s.startLoops(ctx, controllers.Config{Component: t.component, Namespace: t.namespace, CheckAccess: true}); err != nil {
+		return err
+	}
+	return noneRuns(t.s.manager.Load().Statuses())
+}
+
+// end stops the loops, waits for the writes under way and gives the lease back, in
+// this order; where the loops do not end, the lease is left to expire. It is done
+// once.
+func (t *tenure) end(ctx context.Context) error {
+	t.ending.Do(func() {
+		if gate := t.s.approval.gate; gate != nil && t.led {
+			gate.Close() // no worker stands there when it is to end
+		}
+		if manager := t.s.manager.Load(); manager != nil && t.led {
+			if err := manager.Stop(ctx); err != nil {
+				t.e.Abandon("the loops have not ended in time")
+				return // the manager's own stop says so
+			}
+		}
+		t.ended = t.e.Release(ctx)
+	})
+	return t.ended
+}
+
+// leftUndone says what nobody does while this process leads.
+func leftUndone(component *kubectrlmgrconfig.KubeControllerManagerConfiguration) string {
+	return "while this process leads, only these loops run, and nobody runs those of a kube-controller-manager that stands by: " +
+		strings.Join(component.Generic.Controllers, ", ")
+}
