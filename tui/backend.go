@@ -207,6 +207,62 @@ type Leases interface {
 	Next(ctx context.Context, after int) (list state.LeaseList, number int, err error)
 }
 
+// Active takes loops of this process from a dry run to writing to a cluster for real,
+// under an election, and back.
+type Active interface {
+	// Prepare asks the cluster, without writing, what it would mean to have these
+	// controllers write for real; where none are named, those that run. Its error
+	// refuses it, and says what to do.
+	Prepare(ctx context.Context, controllers []string) (ActivePlan, error)
+	// Begin checks once more and stands for election, if typed is the name of the
+	// plan's context. It does not wait until the process leads.
+	Begin(ctx context.Context, plan ActivePlan, typed string) error
+	// End stops the loops, waits for their writes, gives the lease back, and
+	// returns when the process observes again.
+	End(ctx context.Context) error
+	// Standing is how the process stands. It is asked for each picture.
+	Standing() ActiveStanding
+}
+
+// ActivePlan is what becoming active would mean.
+type ActivePlan struct {
+	Context, Server, Version string
+	// Lease is "namespace/name". Holder has it, since when, as the lease says; nobody
+	// where it is empty.
+	Lease, Holder    string
+	Since, RenewTime time.Time
+	// Controllers would write; Off were named and cannot run, each with the reason.
+	Controllers, Off []string
+	// Asks: their writes need a yes, or a policy's. NoWait: a live holder ends it.
+	Asks, NoWait bool
+}
+
+// ActivePhase is a step on the way to writing for real, and back.
+type ActivePhase string
+
+const (
+	ActiveOff ActivePhase = ""
+	// ActiveCandidate: it waits for the lease; what loops do is dry.
+	ActiveCandidate ActivePhase = "candidate"
+	// ActiveLeading: it holds the lease, and its loops write.
+	ActiveLeading ActivePhase = "leading"
+	// ActiveEnding: its loops are being stopped.
+	ActiveEnding ActivePhase = "stepping down"
+)
+
+// ActiveStanding is how the process stands at a moment.
+type ActiveStanding struct {
+	Phase ActivePhase
+	// Left is for how long writes may leave without another renewal, while leading.
+	Left time.Duration
+	// Ended says that active mode ended unasked, "the lease was lost", with the
+	// reason; empty where it did not.
+	Ended, Reason string
+	EndedAt       time.Time
+	// Again is why the process cannot stand for election; empty where it can.
+	Again string
+}
+
 // Connection tells how long the server has not answered.
 type Connection interface {
 	// Lost is when the API server answered last, and why it does not any more;

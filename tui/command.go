@@ -18,9 +18,11 @@ import (
 type verb struct {
 	words []string
 	args  string
-	help  string
-	off   string
-	do    func(rest string) tea.Cmd
+	// bare: it needs no arguments.
+	bare bool
+	help string
+	off  string
+	do   func(rest string) tea.Cmd
 }
 
 func (m *model) verbs() []verb {
@@ -34,6 +36,8 @@ func (m *model) verbs() []verb {
 		{words: []string{"help"}, help: "Show all keys.", do: func(string) tea.Cmd { return m.help() }},
 		{words: []string{"record"}, help: "Start to save a recording, or end it.", off: e.without(e.Recorder != nil), do: func(string) tea.Cmd { return m.record() }},
 		{words: []string{"kubectl", "kubeconfig"}, help: "Show and copy how kubectl reaches this sandbox.", off: m.noKubeconfig(), do: func(string) tea.Cmd { return m.kubectl() }},
+		{words: []string{"active", "lead"}, args: "[LOOPS]", bare: true, help: "Have loops write to this cluster for real: those named, deployment,replicaset, or those that run. It shows first what that means, and asks for the context's name.", off: m.noActive(), do: m.stand},
+		{words: []string{"observe"}, help: "Step down: stop the loops that write for real, give the lease back, and observe.", off: m.noStepDown(), do: func(string) tea.Cmd { return m.stepDown() }},
 		{words: []string{"seek"}, args: "TIME", help: "Go to a time of the recording: 15:04:05, or +90s from its start.", off: noPlayer, do: m.seek},
 		{words: []string{"speed"}, args: "N", help: "Play N times as fast.", off: noPlayer, do: m.setSpeed},
 		{words: []string{"tree"}, args: "TYPE/[NAMESPACE/]NAME", help: "Show the tree of an object.", do: m.treeOf},
@@ -75,7 +79,7 @@ func (m *model) run(typed string) tea.Cmd {
 		return nil
 	}
 	for _, v := range m.verbs() {
-		if slices.Contains(v.words, first) && (rest != "" || v.args == "") {
+		if slices.Contains(v.words, first) && (rest != "" || v.args == "" || v.bare) {
 			if v.off != "" {
 				return complain(first + ": not now: " + v.off)
 			}

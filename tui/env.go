@@ -19,12 +19,17 @@ type Options struct {
 	Owners     Owners
 	Revisions  Revisions
 	Leases     Leases
+	Active     Active
 	Connection Connection
 	Recorder   Recorder
 	Player     Player
 
 	// Missing says why a part is nil: "this is a recording". It ends no sentence.
 	Missing string
+	// Stand: once connected, the user is asked whether the controllers of StandFor,
+	// or where there are none those that run, are to write for real.
+	Stand    bool
+	StandFor []string
 	// Observing: no loop of this process runs until the user starts one.
 	Observing bool
 	// Now is time.Now, or the position of a player.

@@ -55,6 +55,14 @@ func (m *model) badge() span {
 	switch {
 	case m.env.Player != nil:
 		return span{" RECORDING ", styleRecording}
+	case m.env.standing().Phase == ActiveLeading:
+		return span{" ACTIVE ", styleActive}
+	case m.env.standing().Phase == ActiveCandidate:
+		return span{" CANDIDATE ", styleDry}
+	case m.env.standing().Phase == ActiveEnding:
+		return span{" STEPPING DOWN ", styleAlarm}
+	case m.env.standing().Ended != "" && !running(m.env.latest):
+		return span{" OBSERVING, " + strings.ToUpper(m.env.standing().Ended) + " ", styleAlarm}
 	case s.Mode == state.ModeActive && s.Sandbox:
 		return span{" SANDBOX ", styleSandbox}
 	case s.Mode == state.ModeActive:
@@ -90,7 +98,9 @@ func (m *model) headline(w int) string {
 		l = append(l, span{" " + s.Server, styleDim})
 	}
 	var right []span
-	if leader := leaderOf(e.latest, e.now); leader != "" {
+	if election, ok := e.electionSpan(); ok {
+		right = append(right, election)
+	} else if leader := leaderOf(e.latest, e.now); leader != "" {
 		right = append(right, span{"leader " + leader, styleText})
 	}
 	if e.Requests != nil {
@@ -207,6 +217,9 @@ func (m *model) alarm() string {
 		if since, reason := c.Lost(); !since.IsZero() {
 			return fmt.Sprintf("NO ANSWER FROM THE API SERVER for %s: what is shown is STALE (%s)", age(m.env.now.Sub(since)), reason)
 		}
+	}
+	if text := m.env.ended(); text != "" {
+		return text
 	}
 	if reason := m.env.braked(); reason != "" {
 		return "THE BRAKE IS ON, nothing is written: " + reason + "; A, then b, releases it"

@@ -35,6 +35,8 @@ type model struct {
 	// errorAt is the time of the failure that is sought in a recording and whose
 	// snapshot has not come yet.
 	errorAt time.Time
+	// preparing: it is being asked what becoming active would mean.
+	preparing bool
 	// ended is why no further snapshot will come.
 	ended string
 	// failed is what Run returns.
@@ -158,6 +160,10 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case showMsg:
 		m.over(&msg.text)
 		return m, nil
+	case preparedMsg:
+		return m, m.prepared(msg)
+	case begunMsg:
+		return m, m.begun(msg)
 	case openMsg:
 		if text := msg.view(m.env); text != nil {
 			text.refresh = msg.view
@@ -183,7 +189,11 @@ func (m *model) connected(msg connectedMsg) tea.Cmd {
 		return send(failedMsg{msg.err})
 	}
 	msg.set(m.env.Options)
-	return tea.Batch(m.watchCrash(), m.page().update(shownMsg{}, m.env), m.openFirst())
+	cmds := []tea.Cmd{m.watchCrash(), m.page().update(shownMsg{}, m.env), m.openFirst()}
+	if m.env.Stand {
+		cmds = append(cmds, m.prepare(m.env.StandFor))
+	}
+	return tea.Batch(cmds...)
 }
 
 // openFirst opens the cache that was named at the start, once the parts are there.
@@ -351,7 +361,7 @@ func (m *model) typing(msg tea.KeyMsg) tea.Cmd {
 	closed, entered, cmd := p.key(msg)
 	if closed {
 		m.prompt = nil
-		if entered != "" {
+		if entered != "" && !p.once {
 			kept := slices.DeleteFunc(m.typed[p.label], func(s string) bool { return s == entered })
 			m.typed[p.label] = append(kept[max(len(kept)-99, 0):], entered)
 		}
@@ -425,8 +435,8 @@ func (m *model) quit() tea.Cmd {
 
 // askQuit asks first where leaving stops loops that write for real.
 func (m *model) askQuit() tea.Cmd {
-	if s := m.env.latest.Session; s.Mode == state.ModeActive && !s.Sandbox {
-		return send(confirmMsg{question: "Quit, and stop the loops that write for real?", yes: m.quit})
+	if m.env.active() {
+		return send(confirmMsg{question: "Quit, stop the loops that write for real, and give the lease back?", yes: m.quit})
 	}
 	return m.quit()
 }

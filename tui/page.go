@@ -182,6 +182,10 @@ type (
 		label, value string
 		complete     func(string) []string
 		done         func(string) tea.Cmd
+		// left is what leaving the prompt leads to; it may be nil.
+		left func() tea.Cmd
+		// once: what is typed is not offered again.
+		once bool
 	}
 	// confirmMsg asks yes or no.
 	confirmMsg struct {

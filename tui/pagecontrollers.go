@@ -142,7 +142,10 @@ func (p *controllersPage) title(e *env) string {
 		}
 	}
 	where := ""
-	if e.Observing {
+	switch {
+	case e.standing().Phase == ActiveLeading:
+		where = " here, FOR REAL, in place of the cluster's own"
+	case e.Observing:
 		where = " here; the cluster's own run elsewhere"
 	}
 	text := fmt.Sprintf("Controllers: %d of %d loops run%s", running, loops, where)

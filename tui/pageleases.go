@@ -41,6 +41,7 @@ type sortedLeases struct {
 	edition int
 	filter  string
 	nodes   bool
+	own     string
 	// They are those between two times.
 	from, until time.Time
 	items       []leaseRow
@@ -68,8 +69,8 @@ type leaseRow struct {
 }
 
 func (p *leasesPage) rows(e *env) slice[leaseRow] {
-	p.sort(e.now.Add(p.ahead))
-	return slice[leaseRow]{p.sorted.items, leaseRow.id, func(r leaseRow) []cell { return p.cells(r.at(e.now.Add(p.ahead))) }}
+	p.sort(e)
+	return slice[leaseRow]{p.sorted.items, leaseRow.id, func(r leaseRow) []cell { return p.cells(e, r.at(e.now.Add(p.ahead))) }}
 }
 
 // at judges the lease of a row.
@@ -79,12 +80,13 @@ func (r leaseRow) at(now time.Time) leaseRow {
 }
 
 // sort makes the rows, where they may be others now.
-func (p *leasesPage) sort(now time.Time) {
-	if s := &p.sorted; s.edition == p.edition && s.filter == p.filter.text && s.nodes == p.nodes &&
+func (p *leasesPage) sort(e *env) {
+	now, own := e.now.Add(p.ahead), ownLease(e)
+	if s := &p.sorted; s.edition == p.edition && s.filter == p.filter.text && s.nodes == p.nodes && s.own == own &&
 		!now.Before(s.from) && (s.until.IsZero() || now.Before(s.until)) {
 		return
 	}
-	s := sortedLeases{edition: p.edition, filter: p.filter.text, nodes: p.nodes, from: now}
+	s := sortedLeases{edition: p.edition, filter: p.filter.text, nodes: p.nodes, own: own, from: now}
 	group := leaseRow{words: ""}
 	counts := map[state.LeaseState]int{}
 	for _, l := range p.leases {
@@ -111,7 +113,9 @@ func (p *leasesPage) sort(now time.Time) {
 		}
 		s.items = append(s.items, leaseRow{LeaseStatus: l})
 	}
-	slices.SortStableFunc(s.items, func(a, b leaseRow) int { return cmp.Compare(leaseOrder(a.LeaseStatus), leaseOrder(b.LeaseStatus)) })
+	slices.SortStableFunc(s.items, func(a, b leaseRow) int {
+		return cmp.Compare(leaseOrder(a.LeaseStatus, own), leaseOrder(b.LeaseStatus, own))
+	})
 	if group.grouped > 0 {
 		for _, judged := range []state.LeaseState{state.LeaseExpired, state.LeaseHeld, state.LeaseFree, state.LeaseUnknown} {
 			if counts[judged] > 0 {
@@ -137,9 +141,11 @@ func (r leaseRow) id() string {
 	return r.Ref().Key()
 }
 
-// leaseOrder puts what has expired first, then the control plane's.
-func leaseOrder(l state.LeaseStatus) int {
+// leaseOrder puts our own first, then what has expired, then the control plane's.
+func leaseOrder(l state.LeaseStatus, own string) int {
 	switch {
+	case own != "" && l.Ref().Key() == own:
+		return -1
 	case l.State == state.LeaseExpired:
 		return 0
 	case l.Class == state.LeaseOfControlPlane:
@@ -150,7 +156,7 @@ func leaseOrder(l state.LeaseStatus) int {
 	return 3
 }
 
-func (p *leasesPage) cells(r leaseRow) []cell {
+func (p *leasesPage) cells(e *env, r leaseRow) []cell {
 	renewed, expires := "", ""
 	if r.SinceRenew != nil {
 		renewed = age(seconds(*r.SinceRenew))
@@ -167,8 +173,15 @@ func (p *leasesPage) cells(r leaseRow) []cell {
 	if r.Duration > 0 {
 		duration = itoa(int(r.Duration)) + "s"
 	}
+	judged, holder := leaseState(r.LeaseStatus), holderText(r.LeaseStatus)
+	if ours, is := ownState(e, r.LeaseStatus); is {
+		judged = ours
+		if r.Identity != "" && r.Identity == e.snap.Election.Identity {
+			holder = "this process"
+		}
+	}
 	return []cell{
-		word(r.Namespace, styleDim), plainCell(r.Name), plainCell(holderText(r.LeaseStatus)), leaseState(r.LeaseStatus),
+		word(r.Namespace, styleDim), plainCell(r.Name), plainCell(holder), judged,
 		plainCell(renewed), plainCell(expires), word(duration, styleDim), plainCell(itoa(int(r.Transitions))),
 	}
 }
@@ -204,7 +217,7 @@ func holderText(l state.LeaseStatus) string {
 }
 
 func (p *leasesPage) title(e *env) string {
-	p.sort(e.now.Add(p.ahead))
+	p.sort(e)
 	expired := p.sorted.expired
 	text := fmt.Sprintf("Leases: %d", len(p.leases))
 	if expired > 0 {
@@ -350,13 +363,18 @@ func (p *leasesPage) view(e *env, w, h int) []string {
 	if p.following && p.number < 0 {
 		empty = "Reading leases…"
 	}
-	return beside(e.Theme, w, h, func(w, h int) []string { return p.list.view(e.Theme, rows, w, h, empty) }, func(w int) []line {
+	ours := ownElection(e)
+	if len(ours) > 0 {
+		ours = append(ours, line{})
+	}
+	top := fit(e.Theme, ours, w, min(len(ours), h))
+	return append(top, beside(e.Theme, w, h-len(top), func(w, h int) []string { return p.list.view(e.Theme, rows, w, h, empty) }, func(w int) []line {
 		r, ok := p.current(e)
 		if !ok {
 			return nil
 		}
 		return p.detail(e, r, w)
-	})
+	})...)
 }
 
 func (p *leasesPage) detail(e *env, r leaseRow, w int) []line {
@@ -378,6 +396,10 @@ func (p *leasesPage) detail(e *env, r leaseRow, w int) []line {
 		if c.Namespace == r.Namespace && c.Lease == r.Name {
 			out = append(out, line{{" candidate   " + c.Name + " " + c.BinaryVersion, styleText}})
 		}
+	}
+	if key := r.Ref().Key(); key == ownLease(e) {
+		out = append(out, line{}, heading("Our election"))
+		out = append(out, ownHistory(e, key, 30)...)
 	}
 	out = append(out, line{}, heading("While watching"))
 	return append(out, p.history.lines(e, func(n string) bool { return n == r.Ref().Key() }, 30)...)
@@ -418,10 +440,14 @@ func (p *leasesPage) actions(e *env) []action {
 		{keys: []string{"O"}, label: "holder", help: "Show the pod or node that holds the lease, in the tree.", off: noHolder, do: func() tea.Cmd {
 			return send(jumpMsg{pageTree, subject{kind: onObject, object: r.Holder.Ref, name: r.Holder.Name}})
 		}},
-		{keys: []string{"H"}, label: "history", help: "Show what became of all leases while watching.", do: func() tea.Cmd {
+		{keys: []string{"H"}, label: "history", help: "Show how our election went, and what became of all leases while watching.", do: func() tea.Cmd {
 			return send(openMsg{func(e *env) *textView {
 				return &textView{title: "Leases while watching", lines: func(int) []line {
-					return p.history.lines(e, func(string) bool { return true }, maxLeaseHistory)
+					var out []line
+					if own := ownHistory(e, "", maxLeaseHistory); own != nil {
+						out = append(append([]line{heading("Our election")}, own...), line{}, heading("Leases"))
+					}
+					return append(out, p.history.lines(e, func(string) bool { return true }, maxLeaseHistory)...)
 				}}
 			}})
 		}},

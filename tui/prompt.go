@@ -16,6 +16,8 @@ type prompt struct {
 	input    textinput.Model
 	complete func(string) []string
 	done     func(string) tea.Cmd
+	left     func() tea.Cmd
+	once     bool
 	// live is told of each change, for a filter that shows at once.
 	live    func(string)
 	history []string
@@ -32,7 +34,7 @@ func newPrompt(m promptMsg, history []string) *prompt {
 	in.SetValue(m.value)
 	in.CursorEnd()
 	in.Focus()
-	return &prompt{label: m.label, input: in, complete: m.complete, done: m.done, history: history, recall: len(history)}
+	return &prompt{label: m.label, input: in, complete: m.complete, done: m.done, left: m.left, once: m.once, history: history, recall: len(history)}
 }
 
 // key takes a key; closed says that the prompt is over, with what it leads to.
@@ -41,6 +43,9 @@ func (p *prompt) key(msg tea.KeyMsg) (closed bool, entered string, cmd tea.Cmd) 
 	case "esc", "ctrl+g":
 		if p.live != nil {
 			p.live("")
+		}
+		if p.left != nil {
+			return true, "", p.left()
 		}
 		return true, "", nil
 	case "enter":

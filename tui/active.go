@@ -1,0 +1,263 @@
+package tui
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+)
+
+// Messages of active mode.
+type (
+	// preparedMsg brings what becoming active would mean, or why it is refused.
+	preparedMsg struct {
+		plan ActivePlan
+		err  error
+	}
+	// begunMsg: the process stands for election, or does not for a reason.
+	begunMsg struct {
+		context string
+		err     error
+	}
+)
+
+// standing is how this process stands; the zero one where it has no active mode.
+func (e *env) standing() ActiveStanding {
+	if e.Active == nil {
+		return ActiveStanding{}
+	}
+	return e.Active.Standing()
+}
+
+// active reports whether loops of this process write to a cluster for real.
+func (e *env) active() bool {
+	s := e.latest.Session
+	return e.standing().Phase == ActiveLeading || s.Mode == state.ModeActive && !s.Sandbox
+}
+
+// noActive says why the process cannot stand for election now.
+func (m *model) noActive() string {
+	e := m.env
+	if e.standing().Phase != ActiveOff {
+		return ""
+	}
+	if e.Active == nil && !e.connecting && e.Player == nil && e.latest.Session.Sandbox {
+		return "in a sandbox the loops write for real already"
+	}
+	return firstOf(e.without(e.Active != nil), e.standing().Again)
+}
+
+// lead stands for election, or ends what came of it.
+func (m *model) lead() tea.Cmd {
+	if m.env.standing().Phase != ActiveOff {
+		return m.stepDown()
+	}
+	return m.prepare(nil)
+}
+
+// prepare asks what becoming active would mean. Nothing is written for it.
+func (m *model) prepare(controllers []string) tea.Cmd {
+	if m.preparing {
+		return say("The cluster is being asked already.")
+	}
+	m.preparing = true
+	active, ctx := m.env.Active, m.env.ctx
+	m.said, m.saidAt = sayMsg{text: "Asking the cluster whether these loops may write for real…"}, m.env.now
+	return func() tea.Msg {
+		plan, err := active.Prepare(ctx, controllers)
+		return preparedMsg{plan, err}
+	}
+}
+
+// prepared shows the plan and asks for the context's name.
+func (m *model) prepared(msg preparedMsg) tea.Cmd {
+	m.preparing, m.said = false, sayMsg{}
+	switch {
+	case msg.err != nil:
+		m.refused(msg.err)
+		return nil
+	case m.prompt != nil || m.confirm != nil: // what is typed there is meant for that
+		return say("The cluster has answered: L shows what active mode would mean.")
+	}
+	plan := msg.plan
+	title := "Write to context " + plan.Context + " for real?"
+	view := &textView{title: title, lines: func(w int) []line { return plan.lines(m.env, w) }}
+	m.over(view)
+	closed := func() { m.closeText(view) }
+	m.open(promptMsg{
+		label: "Type the name of the context: ", once: true,
+		left: func() tea.Cmd { closed(); return say("Nothing was done.") },
+		done: func(typed string) tea.Cmd {
+			closed()
+			if typed == "" {
+				return say("Nothing was done.")
+			}
+			active, ctx := m.env.Active, m.env.ctx
+			m.said, m.saidAt = sayMsg{text: "Checking once more, and standing for election…"}, m.env.now
+			return func() tea.Msg { return begunMsg{plan.Context, active.Begin(ctx, plan, typed)} }
+		},
+	}, nil)
+	return nil
+}
+
+// refused shows why nothing was done, with the next step. It is too much for a line.
+func (m *model) refused(err error) {
+	view := proseOf("Active mode is refused", err.Error(), "Nothing was written.")
+	m.over(&view)
+}
+
+func (m *model) begun(msg begunMsg) tea.Cmd {
+	m.said = sayMsg{}
+	if msg.err != nil {
+		m.refused(msg.err)
+		return nil
+	}
+	m.env.Observing = true // what comes after it, until the user starts a loop
+	return say("Standing for election on " + msg.context + ": page 7 shows how it goes, L ends it.")
+}
+
+// closeText closes a text that may have others over it.
+func (m *model) closeText(view *textView) {
+	for at := &m.text; *at != nil; at = &(*at).under {
+		if *at == view {
+			*at = view.under
+			return
+		}
+	}
+}
+
+// stepDown asks first where that stops loops.
+func (m *model) stepDown() tea.Cmd {
+	active, ctx := m.env.Active, m.env.ctx
+	end := func() tea.Cmd {
+		m.said, m.saidAt = sayMsg{text: "Stepping down: the loops, the writes under way, then the lease…"}, m.env.now
+		return func() tea.Msg {
+			if err := active.End(ctx); err != nil {
+				return sayMsg{text: err.Error(), bad: true}
+			}
+			return sayMsg{text: "This process has stepped down and observes."}
+		}
+	}
+	switch m.env.standing().Phase {
+	case ActiveLeading:
+		return send(confirmMsg{question: "Stop the loops that write for real, and give the lease back?", yes: end})
+	case ActiveCandidate:
+		return send(confirmMsg{question: "Stand for election no longer?", yes: end})
+	}
+	return complain("it is stepping down already")
+}
+
+// lines say what typing the name will do.
+func (p ActivePlan) lines(e *env, w int) []line {
+	w = min(w-2, 100)
+	var out []line
+	put := func(name, value string, style styleName) { out = append(out, wrappedFact(name, value, w, style)...) }
+	put("context", p.Context, styleBold)
+	put("server", strings.TrimSpace(p.Server+" "+p.Version), styleText)
+	put("lease", p.Lease, styleText)
+	held := "nobody: this process leads as soon as it has the lease"
+	if p.Holder != "" {
+		held = p.Holder
+		if !p.Since.IsZero() {
+			held += " since " + e.clock(p.Since)
+		}
+		if !p.RenewTime.IsZero() {
+			held += ", renewed " + e.ago(p.RenewTime) + " ago"
+		}
+		held += ": this process stands by until the lease is free, and never takes it from a live holder"
+		if p.NoWait {
+			held = p.Holder + ": with --no-wait this process does not stand by"
+		}
+	}
+	put("held by", held, warnIf(p.Holder != ""))
+	put("loops", strings.Join(p.Controllers, ", "), styleBold)
+	put("cannot run", strings.Join(p.Off, ", "), styleWarn)
+	if p.Asks {
+		put("approval", "writes wait for a yes or for the policy: A shows them", styleText)
+	}
+	out = append(out, line{})
+	for _, text := range []string{
+		"Once this process holds the lease, these loops write to that cluster FOR REAL, in place of kube-controller-manager's. They are stopped and started anew for it; what they did dry is not done.",
+		"A kube-controller-manager that stands by meanwhile runs none of its loops: those that are not named above are run by nobody.",
+		"When the lease is lost nothing is written any more, the loops are stopped, and this process observes. It does not stand again by itself.",
+		"esc leaves everything as it is.",
+	} {
+		out = append(out, indent(wrapped(text, w, styleText), 1)...)
+		out = append(out, line{})
+	}
+	return out
+}
+
+// stand reads what is typed after ":active".
+func (m *model) stand(rest string) tea.Cmd {
+	if m.env.standing().Phase != ActiveOff {
+		return complain("this process stands for election already: :observe ends that")
+	}
+	loops := strings.FieldsFunc(rest, func(r rune) bool { return r == ',' || r == ' ' })
+	return m.prepare(slices.Compact(loops))
+}
+
+// noStepDown says why there is nothing to end.
+func (m *model) noStepDown() string {
+	if m.env.standing().Phase == ActiveOff {
+		return "this process does not stand for election"
+	}
+	return ""
+}
+
+// electionSpan says in the header who leads, as far as this process takes part.
+func (e *env) electionSpan() (span, bool) {
+	in := e.latest.Election
+	switch phase := e.standing().Phase; {
+	case in == nil:
+		return span{}, false
+	case phase == ActiveCandidate && in.Phase == state.ElectionCandidate:
+		if in.Holder == "" {
+			return span{"nobody leads yet", styleWarn}, true
+		}
+		text := leaderName(in.Holder) + " leads"
+		if !in.Since.IsZero() {
+			text += " since " + e.ago(in.Since)
+		}
+		return span{text, styleWarn}, true
+	case phase == ActiveLeading:
+		return span{"we lead since " + e.ago(in.At), styleText}, true
+	}
+	return span{}, false
+}
+
+// leaderName is the host of a holder, as its identity begins with it.
+func leaderName(holder string) string {
+	host, _, _ := strings.Cut(holder, "_")
+	return cmp.Or(host, holder)
+}
+
+// ended is why active mode ended unasked, for a minute; the badge says it longer.
+func (e *env) ended() string {
+	s := e.standing()
+	if s.Ended == "" || e.now.Sub(s.EndedAt) > alarmFor {
+		return ""
+	}
+	then := "nothing is written any more, this process observes"
+	if s.Phase != ActiveOff {
+		then = "nothing is written any more, the loops are being stopped"
+	}
+	text := fmt.Sprintf("%s %s ago: %s", strings.ToUpper(s.Ended), age(max(e.now.Sub(s.EndedAt), 0)), then)
+	if s.Reason != "" {
+		text += " (" + s.Reason + ")"
+	}
+	return text
+}
+
+// gateLeft is for how long writes may leave still, in words.
+func gateLeft(left time.Duration) string {
+	if left <= 0 {
+		return "The gate of our writes is shut."
+	}
+	return fmt.Sprintf("The gate of our writes shuts in %.1fs, unless the lease is renewed before.", left.Seconds())
+}

@@ -1,0 +1,99 @@
+package tui
+
+import (
+	"time"
+
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+)
+
+// ownLease is the key of the lease that this process stands for, or that of the
+// recording did; empty where there was none.
+func ownLease(e *env) string {
+	if in := e.snap.Election; in != nil {
+		return in.Lease.Key()
+	}
+	return ""
+}
+
+// ownState is how this process stands, in a word for the row of its lease.
+func ownState(e *env, l state.LeaseStatus) (cell, bool) {
+	in := e.snap.Election
+	if in == nil || in.Lease.Key() != l.Ref().Key() {
+		return nil, false
+	}
+	switch in.Phase {
+	case state.ElectionCandidate:
+		return word("WE WAIT", styleWarn), true
+	case state.ElectionAcquired:
+		return word("WE LEAD", styleGood), true
+	case state.ElectionRenewedLate:
+		return word("WE LEAD", styleWarn), true
+	case state.ElectionLost:
+		return word("WE LOST IT", styleBad), true
+	}
+	return nil, false
+}
+
+// ownElection says above the leases how this process stands: nothing where it never
+// stood for election.
+func ownElection(e *env) []line {
+	in := e.snap.Election
+	if in == nil {
+		return nil
+	}
+	we := "we are"
+	if e.Player != nil {
+		we = "it is"
+	}
+	style := styleWarn
+	var text string
+	switch in.Phase {
+	case state.ElectionCandidate:
+		text = we + " candidate since " + e.clock(in.At)
+		if in.Holder == "" {
+			text += "; nobody leads"
+		} else {
+			text += "; " + leaderName(in.Holder) + " leads"
+			if !in.Since.IsZero() {
+				text += " since " + e.clock(in.Since)
+			}
+		}
+	case state.ElectionAcquired:
+		text, style = "leading since "+e.clock(in.At), styleGood
+	case state.ElectionRenewedLate:
+		text = "leading; renewed late at " + e.clock(in.At) + ", after " + state.Short(in.Gap)
+	case state.ElectionLost:
+		text, style = "LOST at "+e.clock(in.At), styleBad
+		if in.Reason != "" {
+			text += ": " + in.Reason
+		}
+	default:
+		text, style = string(in.Phase)+" at "+e.clock(in.At), styleText
+	}
+	out := []line{{{" Our election ", styleTitle}, {in.Lease.Key() + ": ", styleDim}, {text, style}}}
+	if s := e.standing(); s.Phase == ActiveLeading && !e.paused {
+		out = append(out, line{{" " + gateLeft(s.Left), warnIf(s.Left < hurry)}})
+	}
+	return out
+}
+
+// hurry is how little time until the gate shuts is worth a warning: the renewals
+// of an untroubled leader leave more, with kube-controller-manager's timing.
+const hurry = 5 * time.Second
+
+// ownHistory are the steps of this process in the election for a lease, newest
+// first, as far as the journal's notes go back.
+func ownHistory(e *env, lease string, n int) []line {
+	var out []line
+	for entry := range e.snap.Notes.Backward() {
+		step, ok := entry.Event.(state.ElectionChanged)
+		if !ok || lease != "" && step.Lease.Key() != lease {
+			continue
+		}
+		if len(out) >= n {
+			break
+		}
+		out = append(out, line{{" " + e.clock(entry.At) + "  ", styleDim}, {state.DescribeParts(step).Text, badIf(step.Phase == state.ElectionLost || step.Phase == state.ElectionRenewedLate)}})
+	}
+	return out
+}
