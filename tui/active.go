@@ -9,6 +9,7 @@ import (
 
 	tea "github.com/charmbracelet/bubbletea"
 
+	"github.com/kctl-ctrl/kctl-ctrl/render"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -175,7 +176,11 @@ func (p ActivePlan) lines(e *env, w int) []line {
 		}
 	}
 	put("held by", held, warnIf(p.Holder != ""))
-	put("loops", strings.Join(p.Controllers, ", "), styleBold)
+	loops := make([]string, len(p.Controllers))
+	for i, name := range p.Controllers {
+		loops[i] = render.ShortName(name)
+	}
+	put("loops", strings.Join(loops, ", "), styleBold)
 	put("cannot run", strings.Join(p.Off, ", "), styleWarn)
 	if p.Asks {
 		put("approval", "writes wait for a yes or for the policy: A shows them", styleText)

@@ -353,7 +353,8 @@ func firstWords(a action) string {
 	if a.label != "" {
 		return a.label
 	}
-	return a.help
+	first, _, _ := strings.Cut(a.help, ": ")
+	return first
 }
 
 func (m *model) typing(msg tea.KeyMsg) tea.Cmd {

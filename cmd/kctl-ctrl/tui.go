@@ -52,6 +52,11 @@ loop runs until you start one, dry, on the first page or with --controllers. Wit
 --sandbox the loops run for real on a control plane of their own. With --from it
 replays a recording.
 
+With --active, or L, the loops of --controllers write to the cluster of the context
+for real, while this process holds the lease of kube-controller-manager. The screen
+shows first what that means, and asks for the context's name. When the lease is lost
+the loops are stopped and the screen observes. See 'run --help'.
+
 A TYPE, such as pods or deployments.apps, opens its cache first: what an informer
 of it holds, from the first rows that come.`,
 		Example: `  # The current context, with nothing but your eyes
@@ -64,7 +69,10 @@ of it holds, from the first rows that come.`,
   kctl-ctrl tui --sandbox -f examples/shop/
 
   # What would these two loops do here now?
-  kctl-ctrl tui --controllers=deployment,replicaset`,
+  kctl-ctrl tui --controllers=deployment,replicaset
+
+  # Ask for the context's name, then let them write while this process leads
+  kctl-ctrl tui --active --controllers=deployment,replicaset`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return errors.New("name one type, as in pods or deployments.apps")
@@ -96,12 +104,18 @@ func (o *tuiOptions) addTo(cmd *cobra.Command) {
 	flags.StringVar(&o.theme, "theme", "default", "colours: default, high-contrast or mono")
 	flags.IntVar(&o.page, "page", 1, "the page shown first")
 	flags.StringVar(&o.dryRun, "dry-run", "", "what becomes of the writes of loops that you start: client (the default) or server")
+	flags.BoolVar(&o.active, "active", false, "ask on the screen whether the loops of --controllers are to write for real, while this process holds the lease of kube-controller-manager")
+	o.elected.addTo(flags)
+	_ = flags.MarkHidden("confirm") // it is typed on the screen: see check
 	addImpersonate(flags, &o.impersonate)
 	o.manifests.addTo(flags, "apply these manifests to the sandbox")
 	o.sandbox.addTo(flags)
 	o.logs.addTo(flags)
 	o.approval.addTo(flags)
 	addControllerFlags(cmd, &o.controllers)
+	if o.controllers != nil {
+		o.controllers.AddElectionFlags(flags)
+	}
 	o.kubeconfig.AddFlags(flags)
 	_ = cmd.RegisterFlagCompletionFunc("theme", func(_ *cobra.Command, _ []string, word string) ([]string, cobra.ShellCompDirective) {
 		return startingWith(word, tui.Themes()), cobra.ShellCompDirectiveNoFileComp
@@ -114,6 +128,14 @@ func (o *tuiOptions) check() (state.Mode, error) {
 		return "", err
 	}
 	switch {
+	case o.flags.Changed("confirm"):
+		return "", errors.New("--confirm is run's: the screen shows what active mode means and asks for the context's name itself: leave it out")
+	case o.from != "" && o.active:
+		return "", errors.New("--from shows a recording, in which nothing is written: leave out --active")
+	case o.plain && o.active && !o.sandboxed:
+		return "", errors.New("--plain has nobody to ask for the context's name: 'run --active --confirm=CONTEXT' prints lines")
+	case (o.from != "" || o.sandboxed) && needsActive(o.flags) != "":
+		return "", fmt.Errorf("--%s is about active mode on a cluster: leave it out", needsActive(o.flags))
 	case o.from != "" && o.approval.given():
 		return "", errors.New("--from shows a recording, in which nothing is written: leave out --ask and --approve-policy")
 	case o.from != "" && o.sandboxed:
@@ -261,6 +283,9 @@ func (o *tuiOptions) connect(ctx context.Context, s *session, mode state.Mode, o
 		}
 	} else {
 		o.controllers.SelectByDefault() // none: nobody loads an API server by looking
+		if mode == state.ModeActive {
+			mode = state.ModeDryRunClient // until the user has typed the context's name
+		}
 		if err = o.startOnCluster(ctx, s, mode, progress); err == nil {
 			reading, err = readOnlyConfig(o.kubeconfig)
 		}
@@ -298,7 +323,15 @@ func (o *tuiOptions) connect(ctx context.Context, s *session, mode state.Mode, o
 			return nil, causeOf(ctx, err)
 		}
 	}
+	var active *screenActive
+	if s.foreign != nil {
+		active = newScreenActive(o, s)
+		s.onStop(active.stop) // before the others: what it does is recorded and shown
+	}
 	return func(t *tui.Options) {
+		if active != nil {
+			t.Active, t.Stand, t.StandFor = active, o.active, o.namedLoops(s)
+		}
 		t.Loops, t.Caches, t.Connection, t.Leases = newLoops(s), caches, caches, elections
 		t.Recorder, t.Kubeconfig = recorder, kubeconfig
 		if s.approval.gate != nil {

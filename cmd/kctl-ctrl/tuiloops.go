@@ -40,6 +40,9 @@ func (l screenLoops) Start(ctx context.Context, controller string) error {
 	if err != nil {
 		return err
 	}
+	if l.s.writesForReal() {
+		return errors.New("loops write for real here, and no other joins them: step down with L, and name all of them in :active")
+	}
 	if err := m.StartMore(ctx, controller); err != nil {
 		// The screen names the loop itself.
 		return causeOf(ctx, trimmedError{err, "start " + controller + ": "})

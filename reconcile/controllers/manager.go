@@ -381,6 +381,16 @@ func (m *Manager) Stop(ctx context.Context) error {
 	}
 }
 
+// Ended reports whether Stop was called and everything has ended.
+func (m *Manager) Ended() bool {
+	select {
+	case <-m.stopped:
+		return true
+	default:
+		return false
+	}
+}
+
 // running returns the loops that have not returned, sorted.
 func (m *Manager) running() []string {
 	m.mu.Lock()

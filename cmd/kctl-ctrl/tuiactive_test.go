@@ -1,0 +1,113 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+)
+
+// lease is what the API server says of kube-controller-manager's.
+func (c *contested) holder(t *testing.T) string {
+	t.Helper()
+	lease, err := c.client.CoordinationV1().Leases("kube-system").Get(t.Context(), "kube-controller-manager", metav1.GetOptions{})
+	if err != nil {
+		return ""
+	}
+	return ptr.Deref(lease.Spec.HolderIdentity, "")
+}
+
+func (c *contested) deploy(t *testing.T, name string) {
+	t.Helper()
+	pods := withLabel(template("web:1"), name)
+	_, err := c.client.AppsV1().Deployments("default").Create(t.Context(), &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec:       appsv1.DeploymentSpec{Replicas: ptr.To[int32](2), Selector: &metav1.LabelSelector{MatchLabels: pods.Labels}, Template: pods},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// rolledOut tells whether the Deployment's loops have done their work: that of the
+// Deployment has made a ReplicaSet, and that of the ReplicaSet the pods.
+func (c *contested) rolledOut(t *testing.T, name string) bool {
+	t.Helper()
+	pods, err := c.client.CoreV1().Pods("default").List(t.Context(), metav1.ListOptions{LabelSelector: "app=" + name})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(pods.Items) == 2
+}
+
+// onContested starts the screen on the contested cluster.
+func onContested(t *testing.T, w *way, columns, rows int, args ...string) *terminal {
+	t.Helper()
+	args = append(append([]string{"tui", "--kubeconfig=" + w.kubeconfig, "--namespace=", "--kube-api-qps=-1"}, electionArgs()...), args...)
+	return onTerminal(t, columns, rows, args...)
+}
+
+// TestScreenWritesForReal goes through active mode as a user does; what it comes to
+// is said by the API server.
+func TestScreenWritesForReal(t *testing.T) {
+	c := newContested(t)
+	c.deploy(t, "web")
+	w := c.way(t, "a")
+	x := onContested(t, w, 110, 30, "--active", "--controllers=deployment,replicaset")
+	x.shows("Write to context contested for real?", "held by", "deployment, replicaset", "run by nobody", "Type the name of the context:", "DRY-RUN=CLIENT")
+
+	x.press("contest<enter>").shows("Active mode is refused", `"contest" was typed, and the context is "contested"`)
+	if v := rule(c.requests(t), shortDeadline); len(v.terms) != 0 || len(v.writes) != 0 {
+		t.Fatalf("something was written without the right name: %+v", v)
+	}
+
+	x.press("<esc>").shows("Controllers: 2 of 49").press("L").shows("Type the name of the context:").press("contested<enter>").shows(" ACTIVE ", "2 of 49 loops run here, FOR REAL")
+	await(t, "the Deployment is rolled out", func() bool { return c.rolledOut(t, "web") })
+	x.press("4").matches(`create +pods defaul\S* +real`)
+	x.press("7").shows("Our election", "leading since", "The gate of our writes shuts in", "WE LEAD", "this process")
+	c.deploy(t, "later")
+	await(t, "a later Deployment is rolled out", func() bool { return c.rolledOut(t, "later") })
+
+	x.press("q").shows("Quit, stop the loops that write for real, and give the lease back?").press("n").shows("Nothing was done", " ACTIVE ")
+	held := c.holder(t)
+	x.press("qy")
+	if code := x.ends(); code != exitOK {
+		t.Errorf("exit code %d:\n%s", code, x.picture.String())
+	}
+	if now := c.holder(t); !strings.Contains(held, "kctl-ctrl") || now != "" {
+		t.Errorf("the lease was held by %q, and is now by %q", held, now)
+	}
+	if v := rule(c.requests(t), shortDeadline); len(v.late) != 0 || len(v.stray) != 0 || v.writes["a"] < 6 {
+		t.Errorf("writes %v, late %q, stray %q", v.writes, v.late, v.stray)
+	}
+}
+
+// TestScreenLosesTheLease holds the renewals up under an active screen: it says so,
+// its loops stop, and it observes, for good.
+func TestScreenLosesTheLease(t *testing.T) {
+	c := newContested(t)
+	c.keepBusy(t, "web-1")
+	w := c.way(t, "a")
+	x := onContested(t, w, 110, 30, "--controllers=deployment")
+	x.shows("DRY-RUN=CLIENT", "1 of 49 loops run")
+	x.press(":active deployment<enter>").shows("Type the name of the context:").press("contested<enter>").shows(" ACTIVE ", "1 of 49 loops run here, FOR REAL")
+	await(t, "it writes", func() bool { return rule(c.requests(t), shortDeadline).writes["a"] > 0 })
+	w.set(holdUp)
+	x.shows("LEASE LOST", "nothing is written any more").shows("OBSERVING, LEASE LOST").matches(`deployment +off`)
+	w.set(nil)
+	v := rule(c.requests(t), shortDeadline)
+	if len(v.late) != 0 || len(v.stray) != 0 {
+		t.Errorf("late %q, stray %q", v.late, v.stray)
+	}
+	x.press(":deployments<enter>").shows("web-1").press("7").shows("Our election", "LOST at")
+	x.press("L").shows("not now", "a process leads only once")
+	if now := rule(c.requests(t), shortDeadline); now.writes["a"] != v.writes["a"] || len(now.terms) != 1 {
+		t.Errorf("after the lease was lost: %+v", now)
+	}
+	x.press("q")
+	if code := x.ends(); code != exitOK {
+		t.Errorf("exit code %d", code)
+	}
+}
