@@ -63,7 +63,7 @@ func (m *model) lead() tea.Cmd {
 
 // prepare asks what becoming active would mean. Nothing is written for it.
 func (m *model) prepare(controllers []string) tea.Cmd {
-	if m.preparing {
+	if m.preparing || m.plan != nil {
 		return say("The cluster is being asked already.")
 	}
 	m.preparing = true
@@ -83,7 +83,8 @@ func (m *model) prepared(msg preparedMsg) tea.Cmd {
 		m.refused(msg.err)
 		return nil
 	case m.prompt != nil || m.confirm != nil: // what is typed there is meant for that
-		return say("The cluster has answered: L shows what active mode would mean.")
+		m.plan = &msg.plan // tick shows it
+		return nil
 	}
 	plan := msg.plan
 	title := "Write to context " + plan.Context + " for real?"
@@ -141,7 +142,7 @@ func (m *model) stepDown() tea.Cmd {
 			if err := active.End(ctx); err != nil {
 				return sayMsg{text: err.Error(), bad: true}
 			}
-			return sayMsg{text: "This process has stepped down and observes."}
+			return sayMsg{text: "This process has stepped down."}
 		}
 	}
 	switch m.env.standing().Phase {
@@ -231,9 +232,19 @@ func (e *env) electionSpan() (span, bool) {
 		}
 		return span{text, styleWarn}, true
 	case phase == ActiveLeading:
-		return span{"we lead since " + e.ago(in.At), styleText}, true
+		return span{"we lead since " + e.ago(acquired(e.latest)), styleText}, true
 	}
 	return span{}, false
+}
+
+// acquired is when this process began to lead, as far as the journal's notes go back.
+func acquired(s *state.Snapshot) time.Time {
+	for entry := range s.Notes.Backward() {
+		if step, ok := entry.Event.(state.ElectionChanged); ok && step.Phase == state.ElectionAcquired {
+			return entry.At
+		}
+	}
+	return s.Election.At
 }
 
 // leaderName is the host of a holder, as its identity begins with it.

@@ -36,7 +36,7 @@ func ownState(e *env, l state.LeaseStatus) (cell, bool) {
 
 // ownElection says above the leases how this process stands: nothing where it never
 // stood for election.
-func ownElection(e *env) []line {
+func ownElection(e *env, w int) []line {
 	in := e.snap.Election
 	if in == nil {
 		return nil
@@ -59,9 +59,9 @@ func ownElection(e *env) []line {
 			}
 		}
 	case state.ElectionAcquired:
-		text, style = "leading since "+e.clock(in.At), styleGood
+		text, style = "leading since "+e.clock(acquired(e.snap)), styleGood
 	case state.ElectionRenewedLate:
-		text = "leading; renewed late at " + e.clock(in.At) + ", after " + state.Short(in.Gap)
+		text = "leading since " + e.clock(acquired(e.snap)) + "; renewed late at " + e.clock(in.At) + ", " + state.Short(in.Gap) + " after the renewal before"
 	case state.ElectionLost:
 		text, style = "LOST at "+e.clock(in.At), styleBad
 		if in.Reason != "" {
@@ -70,8 +70,10 @@ func ownElection(e *env) []line {
 	default:
 		text, style = string(in.Phase)+" at "+e.clock(in.At), styleText
 	}
-	out := []line{{{" Our election ", styleTitle}, {in.Lease.Key() + ": ", styleDim}, {text, style}}}
-	if s := e.standing(); s.Phase == ActiveLeading && !e.paused {
+	out := indent(wrapped("Our election for "+in.Lease.Key()+": "+text+".", max(min(w, 120)-2, 20), style), 1)
+	const most = 3
+	out = out[:min(len(out), most)]
+	if s := e.standing(); s.Phase == ActiveLeading {
 		out = append(out, line{{" " + gateLeft(s.Left), warnIf(s.Left < hurry)}})
 	}
 	return out

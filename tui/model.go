@@ -37,6 +37,8 @@ type model struct {
 	errorAt time.Time
 	// preparing: it is being asked what becoming active would mean.
 	preparing bool
+	// plan waits until nothing else is being typed.
+	plan *ActivePlan
 	// ended is why no further snapshot will come.
 	ended string
 	// failed is what Run returns.
@@ -252,6 +254,11 @@ func (m *model) tick() tea.Cmd {
 	}
 	if m.said.text != "" && m.env.now.Sub(m.saidAt) >= sayFor {
 		m.said = sayMsg{}
+	}
+	if m.plan != nil && m.prompt == nil && m.confirm == nil {
+		plan := *m.plan
+		m.plan = nil
+		return tea.Batch(m.prepared(preparedMsg{plan: plan}), m.page().update(tickMsg{}, m.env))
 	}
 	if m.text != nil && m.text.refresh != nil {
 		if by := m.text.refresh(m.env); by != nil {

@@ -363,7 +363,7 @@ func (p *leasesPage) view(e *env, w, h int) []string {
 	if p.following && p.number < 0 {
 		empty = "Reading leases…"
 	}
-	ours := ownElection(e)
+	ours := ownElection(e, w)
 	if len(ours) > 0 {
 		ours = append(ours, line{})
 	}

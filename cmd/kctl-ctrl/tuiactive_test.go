@@ -3,13 +3,15 @@ package main
 import (
 	"strings"
 	"testing"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 )
 
-// lease is what the API server says of kube-controller-manager's.
+// holder is who holds kube-controller-manager's lease, as the API server has it.
 func (c *contested) holder(t *testing.T) string {
 	t.Helper()
 	lease, err := c.client.CoordinationV1().Leases("kube-system").Get(t.Context(), "kube-controller-manager", metav1.GetOptions{})
@@ -81,6 +83,39 @@ func TestScreenWritesForReal(t *testing.T) {
 	}
 	if v := rule(c.requests(t), shortDeadline); len(v.late) != 0 || len(v.stray) != 0 || v.writes["a"] < 6 {
 		t.Errorf("writes %v, late %q, stray %q", v.writes, v.late, v.stray)
+	}
+}
+
+// TestScreenStandsBy: beside a live holder the screen is a candidate and says who
+// leads; the loops go on dry, and the user can step down.
+func TestScreenStandsBy(t *testing.T) {
+	c := newContested(t)
+	c.deploy(t, "web")
+	now := metav1.NowMicro()
+	_, err := c.client.CoordinationV1().Leases("kube-system").Create(t.Context(), &coordinationv1.Lease{
+		ObjectMeta: metav1.ObjectMeta{Name: "kube-controller-manager"},
+		Spec: coordinationv1.LeaseSpec{
+			HolderIdentity: ptr.To("node-1_real"), LeaseDurationSeconds: ptr.To[int32](3600),
+			AcquireTime: ptr.To(metav1.NewMicroTime(now.Add(-3 * time.Hour))), RenewTime: &now,
+		},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := onContested(t, c.way(t, "a"), 110, 30, "--active")
+	x.shows("Active mode is refused", "no loop is named that is to write to context", "contested", ":active deployment,replicaset").press("<esc>").shows("0 of 49 loops run")
+	x.press(":active sneeze<enter>").shows("Active mode is refused", "sneeze").press("<esc>").shows("0 of 49 loops run")
+
+	x.press("/^deployment<enter>").shows("> deployment").press("s").shows("DRY-RUN=CLIENT", "1 of 49 loops run")
+	x.press("L").shows("node-1_real since", "never takes it from a live holder").press("contested<enter>")
+	x.shows(" CANDIDATE ", "node-1 leads since 3h").press("7").shows("we are candidate since", "WE WAIT")
+	x.press("L").shows("Stand for election no longer?").press("y").shows("stepped down", "DRY-RUN=CLIENT", "withdrawn at")
+	x.press("L").shows("Type the name of the context:").press("contested<enter>").shows(" CANDIDATE ").press("q")
+	if code := x.ends(); code != exitOK {
+		t.Errorf("exit code %d:\n%s", code, x.picture.String())
+	}
+	if v := rule(c.requests(t), shortDeadline); len(v.terms) != 0 || len(v.writes) != 0 || c.holder(t) != "node-1_real" {
+		t.Errorf("a candidate has written: %+v; the lease is held by %q", v, c.holder(t))
 	}
 }
 
