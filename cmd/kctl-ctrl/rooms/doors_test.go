@@ -365,7 +365,7 @@ var granters = map[string]struct{ room, reason string }{
 	"GrantSandbox":  {"cmd", "who opens a session knows the authority that proves a sandbox"},
 	"GrantElection": {"reconcile/election", "an election's gate is what keeps writes within a lease"},
 	"GrantLease":    {"cmd/kctl-ctrl/elected.go", "the guard of the election's own writes is made where the election is"},
-	"Confirm":       {"cmd/kctl-ctrl/elected.go", "what the user typed is compared once, before anything is asked of a cluster"},
+	"Confirm":       {"cmd/kctl-ctrl/elected.go", "what the user typed is compared in one place, before anything is written"},
 }
 
 // TestGrantsAreMadeInOnePlace: active mode is not come by elsewhere.
