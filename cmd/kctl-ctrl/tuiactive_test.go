@@ -72,6 +72,12 @@ func TestScreenWritesForReal(t *testing.T) {
 	c.deploy(t, "later")
 	await(t, "a later Deployment is rolled out", func() bool { return c.rolledOut(t, "later") })
 
+	// The queue in hand is that of the loop which writes, not of the one before.
+	x.press("1/^deployment<enter>").shows("> deployment").press("P").shows("PAUSED")
+	c.deploy(t, "held")
+	x.press("Q/held<enter>").shows("filter: held", "> ready ", "default/held").press("s")
+	await(t, "a Deployment is rolled out by a step", func() bool { return c.rolledOut(t, "held") })
+
 	x.press("q").shows("Quit, stop the loops that write for real, and give the lease back?").press("n").shows("Nothing was done", " ACTIVE ")
 	held := c.holder(t)
 	x.press("qy")
