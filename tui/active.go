@@ -21,10 +21,7 @@ type (
 		err  error
 	}
 	// begunMsg: the process stands for election, or does not for a reason.
-	begunMsg struct {
-		context string
-		err     error
-	}
+	begunMsg struct{ err error }
 )
 
 // standing is how this process stands; the zero one where it has no active mode.
@@ -101,7 +98,7 @@ func (m *model) prepared(msg preparedMsg) tea.Cmd {
 			}
 			active, ctx := m.env.Active, m.env.ctx
 			m.said, m.saidAt = sayMsg{text: "Checking once more, and standing for election…"}, m.env.now
-			return func() tea.Msg { return begunMsg{plan.Context, active.Begin(ctx, plan, typed)} }
+			return func() tea.Msg { return begunMsg{active.Begin(ctx, plan, typed)} }
 		},
 	}, nil)
 	return nil
@@ -120,7 +117,7 @@ func (m *model) begun(msg begunMsg) tea.Cmd {
 		return nil
 	}
 	m.env.Observing = true // what comes after it, until the user starts a loop
-	return say("Standing for election on " + msg.context + ": page 7 shows how it goes, L ends it.")
+	return say("Standing for election: page 7 shows how it goes, L ends it.")
 }
 
 // closeText closes a text that may have others over it.

@@ -88,7 +88,7 @@ func TestActiveIsTyped(t *testing.T) {
 	if got := strings.Join(f.asked, "; "); got != "prepare ; prepare replicaset,deployment; prepare ; begin stag; prepare " || f.Phase != ActiveOff {
 		t.Errorf("the screen has asked: %s", got)
 	}
-	s.press("L", "type:staging", "enter").has(" CANDIDATE ", "Standing for election on staging").hasNot("Write to context")
+	s.press("L", "type:staging", "enter").has(" CANDIDATE ", "Standing for election").hasNot("Write to context")
 	s.show(elected(state.ModeDryRunClient, waits))
 	s.has("node-1 leads since 3h")
 	s.press("L").has("Stand for election no longer?").press("n")

@@ -135,14 +135,18 @@ func TestScreenLosesTheLease(t *testing.T) {
 	x.shows("DRY-RUN=CLIENT", "1 of 49 loops run")
 	x.press(":active deployment<enter>").shows("Type the name of the context:").press("contested<enter>").shows(" ACTIVE ", "1 of 49 loops run here, FOR REAL")
 	await(t, "it writes", func() bool { return rule(c.requests(t), shortDeadline).writes["a"] > 0 })
+	x.press(":deployments<enter>").shows("cache of deployments", "web-1")
 	w.set(holdUp)
-	x.shows("LEASE LOST", "nothing is written any more").shows("OBSERVING, LEASE LOST").matches(`deployment +off`)
+	x.shows("LEASE LOST", "nothing is written any more").shows("OBSERVING, LEASE LOST")
 	w.set(nil)
 	v := rule(c.requests(t), shortDeadline)
 	if len(v.late) != 0 || len(v.stray) != 0 {
 		t.Errorf("late %q, stray %q", v.late, v.stray)
 	}
-	x.press(":deployments<enter>").shows("web-1").press("7").shows("Our election", "LOST at")
+	// The cache that the loops had is followed still.
+	c.deploy(t, "after")
+	x.shows("after").press("1").matches(`deployment +off`)
+	x.press("7").shows("Our election", "LOST at")
 	x.press("L").shows("not now", "a process leads only once")
 	if now := rule(c.requests(t), shortDeadline); now.writes["a"] != v.writes["a"] || len(now.terms) != 1 {
 		t.Errorf("after the lease was lost: %+v", now)

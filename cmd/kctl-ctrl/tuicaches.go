@@ -68,8 +68,13 @@ func (c *screenCaches) Open(ctx context.Context, typ string) (tui.Cache, error) 
 		return nil, err
 	}
 	if bestStore(c.loops.progress.Stores(), schema.GroupResource{Group: t.Group, Resource: t.Resource}) != nil {
-		return &loopCache{host: c.loops, typ: t, clients: c}, nil
+		return &steadyCache{loops: &loopCache{host: c.loops, typ: t, clients: c}}, nil
 	}
+	return c.openOwn(t)
+}
+
+// openOwn opens an informer of the screen's own.
+func (c *screenCaches) openOwn(t owners.Type) (tui.Cache, error) {
 	contents := informers.Whole
 	if t.Group == "" && t.Resource == "secrets" {
 		contents = informers.Metadata
