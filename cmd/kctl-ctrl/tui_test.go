@@ -80,6 +80,7 @@ func TestScreenShowsTheLoopsAtWork(t *testing.T) {
 	x := onTerminal(t, 120, 32, "tui", "--sandbox", "-f", "examples/shop/")
 	x.shows("SANDBOX", "43 of 49 loops run").press("K")
 	s := &liveSandbox{t: t, kubeconfig: x.matches(`KUBECONFIG=(\S+)`)}
+	s.kubectl("-n", "shop", "rollout", "status", "deployment/web") // each pod has its node
 
 	x.press(":pods<enter>").shows("cache of pods", "web-", "1/1", "Running").press("/web<enter>").shows("filter: web")
 	x.press("w").shows("Who owns the fields of pods shop/web-", "by the server", "kctl-ctrl").press("<esc>").shows("cache of pods")
