@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/approve"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -92,6 +94,14 @@ func (s *session) decide(d decision) {
 	if !d.ask {
 		s.note("approve", "what no rule of the policy allows is skipped; SIGUSR1 to process %d releases the brake, should it come on", os.Getpid())
 	}
+}
+
+// ofLoops decides about the loops' writes; nil where they need no leave.
+func (a approval) ofLoops() func(context.Context, guard.Pending) error {
+	if a.gate == nil {
+		return nil
+	}
+	return a.gate.Before
 }
 
 // never reports whether nothing that a loop writes can leave.

@@ -195,11 +195,11 @@ func (s *session) connectSandbox(mode state.Mode) error {
 	}
 	loops := guard.Options{Mode: mode, Server: endpoint.URL}
 	if mode == state.ModeActive {
-		if s.approval.gate == nil {
+		if loops.Before = s.approval.ofLoops(); loops.Before == nil {
 			s.config = s.world
 			return nil
 		}
-		loops.Grant, loops.Before = grant, s.approval.gate.Before
+		loops.Grant = grant
 	}
 	if wrap, err = s.guarded(loops); err != nil {
 		return err

@@ -187,10 +187,7 @@ func (o *runOptions) stand(ctx context.Context, s *session, c standing, confirme
 	if err != nil {
 		return nil, err
 	}
-	options := guard.Options{Mode: state.ModeActive, Grant: grant, Server: c.target.Server(), BasePath: c.target.Path()}
-	if s.approval.gate != nil {
-		options.Before = s.approval.gate.Before
-	}
+	options := guard.Options{Mode: state.ModeActive, Grant: grant, Server: c.target.Server(), BasePath: c.target.Path(), Before: s.approval.ofLoops()}
 	wrap, err := s.guarded(options)
 	if err != nil {
 		return nil, err

@@ -117,8 +117,8 @@ func few(words []string) string {
 func guardFor(ctx context.Context, s *session, target connect.Target, mode state.Mode) (connect.Wrap, error) {
 	s.mode = mode
 	options := guard.Options{Mode: mode, Server: target.Server(), BasePath: target.Path()}
-	if s.approval.gate != nil && mode == state.ModeActive {
-		options.Before = s.approval.gate.Before
+	if mode == state.ModeActive {
+		options.Before = s.approval.ofLoops()
 	}
 	var err error
 	switch mode {
