@@ -36,6 +36,14 @@
 // write of its controller for the object that it is about was let out. It counts
 // in no limit. A delete of Events tells nothing, and is a write like any other.
 //
+// # Programs of the user's own
+//
+// A controller behind a proxy tells why it writes by nothing but its user agent
+// (state.Question.Client): an answer for a key is one for the object there.
+// Options.Unasked lets out what it must write to live, its election for one; that
+// is recorded with its reason, counts in no limit, and stands at the brake like
+// everything else.
+//
 // # Limits and the brake
 //
 // The write that would pass a limit of the policy puts the brake on. Then no

@@ -1,6 +1,7 @@
 package approve
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,6 +21,10 @@ type Options struct {
 	Ask bool
 	// Recorder takes the notes.
 	Recorder state.Recorder
+	// Unasked says why a write needs nobody's leave, in words for the record, or
+	// nothing. Such a write counts in no limit, and waits for the brake alone. It
+	// must not block.
+	Unasked func(guard.Pending) string
 	// Recheck is asked when a write that has waited is about to leave, on its
 	// goroutine. Its error keeps the write.
 	Recheck func(context.Context) error
@@ -47,6 +52,7 @@ type Gate struct {
 	policy  *Policy
 	asks    bool
 	rec     state.Recorder
+	unasked func(guard.Pending) string
 	recheck func(context.Context) error
 	now     func() time.Time
 	broken  Broken
@@ -74,6 +80,8 @@ type place struct{ controller, key string }
 type waiting struct {
 	subject subject
 	asked   state.Question
+	// unasked is why it needs nobody's leave.
+	unasked string
 	// yes: the user has approved this one.
 	yes bool
 	// over is given the outcome, once.
@@ -88,7 +96,7 @@ type outcome struct {
 // New makes a gate.
 func New(o Options) *Gate {
 	g := &Gate{
-		policy: o.Policy, asks: o.Ask, rec: o.Recorder, recheck: o.Recheck, now: o.Now, broken: o.Broken,
+		policy: o.Policy, asks: o.Ask, rec: o.Recorder, unasked: o.Unasked, recheck: o.Recheck, now: o.Now, broken: o.Broken,
 		told: map[place]bool{}, skips: map[string]int{}, changed: make(chan struct{}),
 	}
 	if g.now == nil {
@@ -111,6 +119,10 @@ func (g *Gate) Before(ctx context.Context, p guard.Pending) error {
 	}
 	w := &waiting{subject: subjectOf(p), over: make(chan outcome, 1)}
 	w.asked = w.subject.ask()
+	w.asked.Client = clientOf(p)
+	if g.unasked != nil {
+		w.unasked = g.unasked(p)
+	}
 	g.mu.Lock()
 	settled := g.settle(w)
 	g.mu.Unlock()
@@ -208,7 +220,7 @@ func (g *Gate) settle(w *waiting) bool {
 	}
 	by := "the user"
 	if !w.yes {
-		by = g.approval(w.subject)
+		by = cmp.Or(w.unasked, g.approval(w.subject))
 	}
 	if by == "" {
 		if g.asks {
@@ -221,7 +233,7 @@ func (g *Gate) settle(w *waiting) bool {
 		g.skip(w, reason)
 		return true
 	}
-	if !g.brake.On() {
+	if !g.brake.On() && w.unasked == "" {
 		g.count(w.subject)
 	}
 	if g.brake.On() {
@@ -305,7 +317,7 @@ func (g *Gate) Questions() []state.Question {
 // Errors of Answer.
 var (
 	ErrNoQuestion = errors.New("it is not asked any more")
-	ErrNoKey      = errors.New("this write is made for no key of a queue")
+	ErrNoKey      = errors.New("this write is made for no key of a queue, and of an object without a name")
 )
 
 // Answer answers a question. An answer that covers more lets go all that waits

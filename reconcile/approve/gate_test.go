@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -167,7 +168,8 @@ func eviction(w *world) func(context.Context) error {
 
 func TestNoKeyToApprove(t *testing.T) {
 	w := newWorld(t, Options{Ask: true})
-	w.start(noKey(w))
+	w.as(state.Cause{Kind: state.CauseTimer, Controller: "pod-garbage-collector-controller"})
+	w.start(w.create("")) // the server is to name it
 	q := w.asked(1)[0]
 	if err := w.gate.Answer(q.ID, state.AnswerKey); !errors.Is(err, ErrNoKey) || q.Covers[state.AnswerKey] != "" {
 		t.Errorf("got %v, covers %q", err, q.Covers[state.AnswerKey])
@@ -175,6 +177,71 @@ func TestNoKeyToApprove(t *testing.T) {
 	if err := w.gate.Answer(q.ID, "perhaps"); err == nil || len(w.gate.Questions()) != 1 {
 		t.Errorf("got %v", err)
 	}
+}
+
+// Where no key is known, an answer for one is for the object.
+func TestAnswerForAnObject(t *testing.T) {
+	w := newWorld(t, Options{Ask: true})
+	w.asClient("operator")
+	done := w.start(w.create("web-1"))
+	q := w.asked(1)[0]
+	const covers = "every write of operator to pods shop/web-1"
+	if q.Controller != "operator" || q.Covers[state.AnswerKey] != covers || !strings.Contains(q.Client, "kubernetes/") {
+		t.Errorf("asked %+v", q)
+	}
+	w.answer(q.ID, state.AnswerKey)
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	w.passes(w.remove("web-1"))
+	w.passes(eviction(w))
+	if got := w.last().Approval; got != "the user: "+covers {
+		t.Errorf("recorded as approved by %q", got)
+	}
+	for _, other := range []func(){
+		func() { done = w.start(w.create("web-2")) },
+		func() { w.asClient("another"); done = w.start(w.create("web-1")) },
+		func() { w.asClient(""); done = w.start(sameKey(w)) },
+	} {
+		other()
+		w.answer(w.asked(1)[0].ID, state.AnswerSkip)
+		if err := <-done; !Skipped(err) {
+			t.Errorf("got %v", err)
+		}
+	}
+}
+
+// What a client needs to live is not asked about and counts in no limit; the brake
+// holds it all the same.
+func TestUnasked(t *testing.T) {
+	unasked := func(p guard.Pending) string {
+		if p.Object().Name == "own" {
+			return "its own"
+		}
+		return ""
+	}
+	w := newWorld(t, Options{Policy: policyOf(t, everything+"limits: {writesPerMinute: 2}\n"), Ask: true, Unasked: unasked})
+	w.asClient("operator")
+	for range 5 {
+		w.passes(w.create("own"))
+	}
+	if got := w.last().Approval; got != "its own" || w.gate.Braked().On() {
+		t.Errorf("approved by %q, the brake is %+v", got, w.gate.Braked())
+	}
+	w.left()
+	w.gate.Brake("to look")
+	done := w.start(w.create("own"))
+	if q := w.asked(1)[0]; !q.Braked || w.left() != "" {
+		t.Errorf("asked %+v", q)
+	}
+	w.gate.Release("the test")
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	w = newWorld(t, Options{Unasked: unasked})
+	w.asClient("operator")
+	w.passes(w.create("own"))
+	w.skips(w.create("other"), "there is no policy")
 }
 
 // What has waited is looked at again: the answer was given for what was shown.

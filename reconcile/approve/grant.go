@@ -13,9 +13,11 @@ import (
 // the session ends.
 type Grant struct {
 	Answer state.Answer
-	// Controller is set with state.AnswerKey, which sets Queue and Key too, and with
-	// state.AnswerController; Verb with state.AnswerVerb.
+	// Controller is set with state.AnswerKey and state.AnswerController; Verb with
+	// state.AnswerVerb. With state.AnswerKey go Queue and Key, or Object where the
+	// write is made for no key that is known.
 	Controller, Queue, Key string
+	Object                 state.Ref
 	// Verb is that of the writes; where the write is no change of an object or
 	// of its status, the resource and subresource follow: "create pods/eviction".
 	Verb string
@@ -26,6 +28,9 @@ type Grant struct {
 func (g Grant) String() string {
 	switch g.Answer {
 	case state.AnswerKey:
+		if g.Key == "" {
+			return fmt.Sprintf("every write of %s to %s %s", g.Controller, g.Object.Type(), g.Object.Key())
+		}
 		return fmt.Sprintf("every write of %s for %s", g.Controller, g.Key)
 	case state.AnswerController:
 		return "every write of " + g.Controller
@@ -45,6 +50,9 @@ func verbOf(w subject) string {
 func (g Grant) covers(w subject) bool {
 	switch g.Answer {
 	case state.AnswerKey:
+		if g.Key == "" {
+			return w.cause.Kind != state.CauseSync && g.Controller == w.controller && w.object.Name != "" && sameObject(g.Object, w.object)
+		}
 		return w.cause.Kind == state.CauseSync && g.Controller == w.controller && g.Queue == w.cause.Queue && g.Key == w.cause.Key
 	case state.AnswerController:
 		return g.Controller == w.controller
@@ -54,15 +62,23 @@ func (g Grant) covers(w subject) bool {
 	return false
 }
 
+// sameObject compares what a request names: versions of a type are one type.
+func sameObject(a, b state.Ref) bool {
+	return a.Group == b.Group && a.Resource == b.Resource && a.Namespace == b.Namespace && a.Name == b.Name
+}
+
 // grantFor is what an answer to a question about a write covers; false for an
 // answer to one write, and for a key where there is none.
 func grantFor(a state.Answer, w subject) (Grant, bool) {
 	switch a {
 	case state.AnswerKey:
-		if w.cause.Kind != state.CauseSync || w.cause.Key == "" {
-			return Grant{}, false
+		switch {
+		case w.cause.Kind == state.CauseSync && w.cause.Key != "":
+			return Grant{Answer: a, Controller: w.controller, Queue: w.cause.Queue, Key: w.cause.Key}, true
+		case w.cause.Kind != state.CauseSync && w.controller != "" && w.object.Name != "":
+			return Grant{Answer: a, Controller: w.controller, Object: w.object}, true
 		}
-		return Grant{Answer: a, Controller: w.controller, Queue: w.cause.Queue, Key: w.cause.Key}, true
+		return Grant{}, false
 	case state.AnswerController:
 		return Grant{Answer: a, Controller: w.controller}, w.controller != ""
 	case state.AnswerVerb:

@@ -40,6 +40,8 @@ type world struct {
 	now time.Time
 	// cause is what the next write is made for.
 	cause state.Cause
+	// writer is who makes it, where that is a program of the user's own.
+	writer string
 }
 
 func newWorld(t *testing.T, o Options) *world {
@@ -54,7 +56,8 @@ func newWorld(t *testing.T, o Options) *world {
 	}
 	g, err := guard.New(guard.Options{
 		Mode: state.ModeActive, Grant: grant, Recorder: state.RecorderFunc(w.record), Before: w.gate.Before,
-		Cause: func() state.Cause { w.mu.Lock(); defer w.mu.Unlock(); return w.cause },
+		Writer: func(*http.Request) string { w.mu.Lock(); defer w.mu.Unlock(); return w.writer },
+		Cause:  func() state.Cause { w.mu.Lock(); defer w.mu.Unlock(); return w.cause },
 		Diff: func(ref state.Ref, old, new map[string]any) []state.FieldChange {
 			return state.Diff(ref, old, new, state.DiffOptions{})
 		},
@@ -62,7 +65,7 @@ func newWorld(t *testing.T, o Options) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	client := &http.Client{Transport: g.Wrap(w)}
+	client := &http.Client{Transport: named{g.Wrap(w)}}
 	if w.client, err = kubernetes.NewForConfigAndClient(&rest.Config{Host: "https://127.0.0.1:1", QPS: -1}, client); err != nil {
 		t.Fatal(err)
 	}
@@ -74,8 +77,25 @@ func syncOf(controller, key string) state.Cause {
 	return state.Cause{Kind: state.CauseSync, Controller: controller, Queue: strings.TrimSuffix(controller, "-controller"), Key: key, Sync: 1}
 }
 
+// named sends the user agent that client-go gives to clients without a transport
+// of their own.
+type named struct{ http.RoundTripper }
+
+func (n named) RoundTrip(req *http.Request) (*http.Response, error) {
+	req = req.Clone(req.Context())
+	req.Header.Set("User-Agent", rest.DefaultKubernetesUserAgent())
+	return n.RoundTripper.RoundTrip(req)
+}
+
 // as has the writes that follow be made for a cause.
 func (w *world) as(c state.Cause) { w.mu.Lock(); defer w.mu.Unlock(); w.cause = c }
+
+// asClient has the writes that follow be made by a program of the user's own.
+func (w *world) asClient(name string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.cause, w.writer = state.Cause{Kind: state.CauseUnknown}, name
+}
 
 func (w *world) record(e state.Event) {
 	w.mu.Lock()

@@ -3,6 +3,7 @@ package approve
 import (
 	"strings"
 
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -15,6 +16,16 @@ func (w subject) ask() state.Question {
 		}
 	}
 	return q
+}
+
+// clientOf is the user agent for people: on one line, and of a bounded length.
+func clientOf(p guard.Pending) string {
+	const most = 160
+	text := []rune(state.OneLine(p.Client()))
+	if len(text) > most {
+		return string(text[:most]) + "…"
+	}
+	return string(text)
 }
 
 // identity tells the writes apart that were skipped before. Names that the

@@ -16,6 +16,10 @@ func (p Pending) Controller() string { return p.write.event.Controller }
 // Cause says why its goroutine writes.
 func (p Pending) Cause() state.Cause { return p.write.event.Cause }
 
+// Client is the user agent of a writer that Options.Writer has named, as it was
+// sent; empty for others.
+func (p Pending) Client() string { return p.write.client }
+
 // Verb is the API's, as in the record.
 func (p Pending) Verb() string { return p.write.event.Verb }
 

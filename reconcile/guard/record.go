@@ -42,6 +42,8 @@ type write struct {
 	// of a create in its repeatKey.
 	old          object
 	generateName string
+	// client is what Pending.Client gives.
+	client string
 }
 
 // begin takes what only the start of a write can know: time and cause.
@@ -60,7 +62,9 @@ func (g *Guard) begin(req *http.Request, r Request) *write {
 	w.event.Controller = w.event.Cause.Controller
 	name := ""
 	if g.writer != nil {
-		name = g.writer(req)
+		if name = g.writer(req); name != "" {
+			w.client = req.UserAgent()
+		}
 	}
 	if name = cmp.Or(name, controllerOf(req.UserAgent())); name != "" {
 		w.event.Controller = name

@@ -12,6 +12,9 @@ type Question struct {
 	Controller string `json:"controller"`
 	Cause      Cause  `json:"cause"`
 	Why        string `json:"why,omitempty"`
+	// Client is the user agent of a program of the user's own, which writes for
+	// reasons of its own; empty for a loop of this process.
+	Client string `json:"client,omitempty"`
 	// Verb, Object and Subresource are those of the request; Text says them in a
 	// line: "update deployments.apps shop/web/status".
 	Verb        string `json:"verb"`
@@ -39,7 +42,8 @@ const (
 	// AnswerYes lets this one write go.
 	AnswerYes Answer = "yes"
 	// AnswerKey lets every write go that the controller makes in a sync of the
-	// same key, from now on. AnswerController and AnswerVerb do so for every write
+	// same key, from now on; where no key is known, every write that it makes of the
+	// same object. AnswerController and AnswerVerb do so for every write
 	// of the controller, and for every write with the same verb by any controller.
 	AnswerKey        Answer = "key"
 	AnswerController Answer = "controller"
