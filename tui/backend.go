@@ -74,6 +74,17 @@ type Approvals interface {
 	SetBrake(on bool) error
 }
 
+// Command is a program of the user's own that runs behind the screen.
+type Command interface {
+	// Ended is closed when it has ended; How says how, after that: "has ended with
+	// exit code 1".
+	Ended() <-chan struct{}
+	How() (text string, failed bool)
+	// Output is where its output goes, and the last lines of that. It takes as long
+	// as reading them from a file does.
+	Output(most int) (file string, lines []string, err error)
+}
+
 // Caches are the informers that the screen may look into: those of the loops where
 // they run, and others that it opens for itself.
 type Caches interface {

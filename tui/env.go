@@ -15,6 +15,7 @@ type Options struct {
 
 	Loops      Loops
 	Approvals  Approvals
+	Command    Command
 	Caches     Caches
 	Owners     Owners
 	Revisions  Revisions

@@ -229,7 +229,7 @@ func (m *model) alarm() string {
 			return text
 		}
 	}
-	return m.ended
+	return firstOf(m.commandEnded, m.ended)
 }
 
 func (m *model) bottom(w int) string {

@@ -41,6 +41,8 @@ type model struct {
 	plan *ActivePlan
 	// ended is why no further snapshot will come.
 	ended string
+	// commandEnded is how the command behind the screen ended; empty before.
+	commandEnded string
 	// failed is what Run returns.
 	failed error
 }
@@ -81,13 +83,21 @@ type (
 		set func(*Options)
 		err error
 	}
+	// commandEndedMsg tells that the command has ended.
+	commandEndedMsg struct{}
+	// outputMsg brings what it has printed.
+	outputMsg struct {
+		text *textView
+		// again: it was open already when it was read.
+		again bool
+	}
 	// failedMsg ends the screen with an error.
 	failedMsg struct{ err error }
 )
 
 // Init starts the two sources of messages: the journal and the clock.
 func (m *model) Init() tea.Cmd {
-	return tea.Batch(m.next(nil), second(), m.connect(), m.watchCrash(), m.page().update(shownMsg{}, m.env), m.openFirst())
+	return tea.Batch(m.next(nil), second(), m.connect(), m.watchCrash(), m.watchCommand(), m.page().update(shownMsg{}, m.env), m.openFirst())
 }
 
 // connect makes the parts of the session, where that is left to the screen.
@@ -146,6 +156,11 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		return m, tea.Batch(second(), m.tick())
 	case connectedMsg:
 		return m, m.connected(msg)
+	case commandEndedMsg:
+		return m, m.commandHasEnded()
+	case outputMsg:
+		m.showOutput(msg)
+		return m, nil
 	case failedMsg:
 		m.failed = msg.err
 		return m, m.quit()
@@ -191,7 +206,7 @@ func (m *model) connected(msg connectedMsg) tea.Cmd {
 		return send(failedMsg{msg.err})
 	}
 	msg.set(m.env.Options)
-	cmds := []tea.Cmd{m.watchCrash(), m.page().update(shownMsg{}, m.env), m.openFirst()}
+	cmds := []tea.Cmd{m.watchCrash(), m.watchCommand(), m.page().update(shownMsg{}, m.env), m.openFirst()}
 	if m.env.Stand {
 		cmds = append(cmds, m.prepare(m.env.StandFor))
 	}
@@ -265,7 +280,7 @@ func (m *model) tick() tea.Cmd {
 			m.text.replace(by)
 		}
 	}
-	return m.page().update(tickMsg{}, m.env)
+	return tea.Batch(m.followOutput(), m.page().update(tickMsg{}, m.env))
 }
 
 // keys takes apart what was typed faster than it was read, which Bubble Tea gives as

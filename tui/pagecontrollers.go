@@ -125,6 +125,8 @@ func controllerState(e *env, c *state.Controller) cell {
 		return word("failed", styleBad)
 	case c.Status == state.ControllerRunning:
 		return word("running", styleGood)
+	case c.Status == "" && c.Reads > 0:
+		return word("client", styleDim) // of exec's proxy
 	case c.Status == "":
 		return word("writer", styleDim)
 	}
@@ -132,7 +134,7 @@ func controllerState(e *env, c *state.Controller) cell {
 }
 
 func (p *controllersPage) title(e *env) string {
-	loops, running := 0, 0
+	loops, running, clients := 0, 0, 0
 	for _, c := range e.snap.Controllers.All() {
 		if c.Status != "" {
 			loops++
@@ -140,6 +142,12 @@ func (p *controllersPage) title(e *env) string {
 		if c.Status == state.ControllerRunning {
 			running++
 		}
+		if c.Status == "" && c.Reads > 0 {
+			clients++
+		}
+	}
+	if loops == 0 && e.Command != nil {
+		return fmt.Sprintf("Controllers: no loop runs here; clients of the command: %d", clients)
 	}
 	where := ""
 	switch {
@@ -292,6 +300,9 @@ func (p *controllersPage) detail(e *env, c *state.Controller, w int) []line {
 		out = append(out, fact("syncs", fmt.Sprintf("%d, %d failed; p50 %s, p99 %s", c.Syncs, c.Errors, durationOf(c.P50()), durationOf(c.P99())), styleText)...)
 	}
 	out = append(out, fact("writes", fmt.Sprintf("%d done, %d dry, %d refused, %d failed", c.Writes.Done, c.Writes.Dry, c.Writes.Refused, c.Writes.Failed), styleText)...)
+	if c.Reads > 0 {
+		out = append(out, fact("reads", fmt.Sprintf("%d lists, watches and others, the last %s ago", c.Reads, e.ago(c.LastRead)), styleText)...)
+	}
 	if c.LastError != "" {
 		out = append(out, fact("last error", fmt.Sprintf("%s ago, %s", e.ago(c.LastErrorAt), c.LastErrorKey), styleBad)...)
 		out = append(out, indent(wrapped(c.LastError, w-2, styleBad), 1)...)

@@ -22,6 +22,8 @@ type textView struct {
 	refresh func(e *env) *textView
 	// extra are keys of its own.
 	extra func(e *env) []action
+	// isOutput: it is what the command prints, and grows.
+	isOutput bool
 	// isHelp: it lists keys itself.
 	isHelp bool
 	// under is the text that it was opened over.

@@ -15,14 +15,14 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
-// approvalFlags say who decides about the loops' writes.
+// approvalFlags say who decides about the writes of the loops, or of exec's command.
 type approvalFlags struct {
 	ask    bool
 	policy string
 }
 
-func (a *approvalFlags) addTo(flags *pflag.FlagSet) {
-	flags.BoolVar(&a.ask, "ask", false, "have each write of the loops wait for a yes")
+func (a *approvalFlags) addTo(flags *pflag.FlagSet, whose string) {
+	flags.BoolVar(&a.ask, "ask", false, "have each write of "+whose+" wait for a yes")
 	flags.StringVar(&a.policy, "approve-policy", "", "let out the writes that this policy allows; the others are skipped, or asked about with --ask")
 }
 
@@ -39,17 +39,21 @@ func (a *approvalFlags) check(mode state.Mode) error {
 type decision struct {
 	ask    bool
 	policy *approve.Policy
+	// ofCommand: it is about what exec's command writes, and not about loops.
+	ofCommand bool
 }
+
+func (d decision) given() bool { return d.ask || d.policy != nil }
 
 // load reads the policy. Who is to be asked needs a terminal; with a policy it can
 // be done without.
 func (a *approvalFlags) load(in io.Reader, out io.Writer) (decision, error) {
-	return a.loadFor(isTerminal(in) && isTerminal(out))
+	return a.loadFor(isTerminal(in) && isTerminal(out), controllers.Resolve)
 }
 
-func (a *approvalFlags) loadFor(terminal bool) (d decision, err error) {
+func (a *approvalFlags) loadFor(terminal bool, names func(string) (string, error)) (d decision, err error) {
 	if a.policy != "" {
-		if d.policy, err = readPolicy(a.policy); err != nil {
+		if d.policy, err = readPolicy(a.policy, names); err != nil {
 			return d, err
 		}
 	}
@@ -60,37 +64,41 @@ func (a *approvalFlags) loadFor(terminal bool) (d decision, err error) {
 	return d, nil
 }
 
-// readPolicy reads a policy from a file.
-func readPolicy(file string) (*approve.Policy, error) {
+// readPolicy reads a policy from a file. names gives the full names of those that it
+// calls controllers.
+func readPolicy(file string, names func(string) (string, error)) (*approve.Policy, error) {
 	content, err := os.ReadFile(file)
 	if err != nil {
 		return nil, fmt.Errorf("read the policy: %w: check the path", err)
 	}
-	policy, err := approve.Parse(file, content, controllers.Resolve)
+	policy, err := approve.Parse(file, content, names)
 	if err != nil {
 		return nil, fmt.Errorf("read the policy:\n%w", err)
 	}
 	return policy, nil
 }
 
-// approval is the gate at which the loops' writes stand; nil where they need no
-// leave.
+// approval is the gate at which writes stand; nil where they need no leave.
 type approval struct {
 	gate   *approve.Gate
 	policy *approve.Policy
+	// ofCommand: exec's command stands there, and the loops do not.
+	ofCommand bool
 	// broken is for tests that must see the gate fail; see approve.Broken.
 	broken approve.Broken
 }
 
 // decide puts up the gate. Nothing may be connected yet.
 func (s *session) decide(d decision) {
-	if !d.ask && d.policy == nil {
+	if !d.given() {
 		return
 	}
-	s.approval.policy = d.policy
-	s.approval.gate = approve.New(approve.Options{
-		Policy: d.policy, Ask: d.ask, Recorder: s.hub, Broken: s.approval.broken,
-	})
+	s.approval.policy, s.approval.ofCommand = d.policy, d.ofCommand
+	options := approve.Options{Policy: d.policy, Ask: d.ask, Recorder: s.hub, Broken: s.approval.broken}
+	if d.ofCommand {
+		options.Unasked = ownElection
+	}
+	s.approval.gate = approve.New(options)
 	if !d.ask {
 		s.note("approve", "what no rule of the policy allows is skipped; SIGUSR1 to process %d releases the brake, should it come on", os.Getpid())
 	}
@@ -98,7 +106,15 @@ func (s *session) decide(d decision) {
 
 // ofLoops decides about the loops' writes; nil where they need no leave.
 func (a approval) ofLoops() func(context.Context, guard.Pending) error {
-	if a.gate == nil {
+	if a.gate == nil || a.ofCommand {
+		return nil
+	}
+	return a.gate.Before
+}
+
+// ofTheCommand decides about the writes of exec's command, likewise.
+func (a approval) ofTheCommand() func(context.Context, guard.Pending) error {
+	if a.gate == nil || !a.ofCommand {
 		return nil
 	}
 	return a.gate.Before
@@ -106,7 +122,7 @@ func (a approval) ofLoops() func(context.Context, guard.Pending) error {
 
 // never reports whether nothing that a loop writes can leave.
 func (a approval) never(controller string) bool {
-	return a.gate != nil && !a.gate.Asks() && (a.policy == nil || !a.policy.Concerns(controller))
+	return a.gate != nil && !a.ofCommand && !a.gate.Asks() && (a.policy == nil || !a.policy.Concerns(controller))
 }
 
 // questions are those that wait, with what the journal knows of their causes.
@@ -117,14 +133,19 @@ func (s *session) questions() []state.Question {
 	}
 	snap := s.hub.Snapshot()
 	for i := range questions {
-		questions[i].Why = whyOf(snap, questions[i].Cause)
+		questions[i].Why = whyOf(snap, questions[i])
 	}
 	return questions
 }
 
 // whyOf says in a line why something is written: the sync, and the event that
-// caused it as far as the journal knows.
-func whyOf(snap *state.Snapshot, cause state.Cause) string {
+// caused it as far as the journal knows. Of a program of the user's own nothing is
+// known but what it calls itself.
+func whyOf(snap *state.Snapshot, q state.Question) string {
+	if q.Client != "" {
+		return "the client " + q.Client
+	}
+	cause := q.Cause
 	text := cause.String()
 	if cause.Kind != state.CauseSync {
 		return text

@@ -138,7 +138,7 @@ func (a *asker) look(ctx context.Context) {
 	}
 	if next != nil {
 		a.hold(ctx)
-		next.Why = whyOf(a.s.hub.Snapshot(), next.Cause)
+		next.Why = whyOf(a.s.hub.Snapshot(), *next)
 		a.asked = next
 		a.show(open-1, maxFields)
 		a.since = time.Now()

@@ -5,24 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
-	"k8s.io/client-go/discovery"
-	"k8s.io/client-go/rest"
 
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
-	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/plan"
-	"github.com/kctl-ctrl/kctl-ctrl/reconcile/proxy"
-	"github.com/kctl-ctrl/kctl-ctrl/reconcile/sandbox"
-	"github.com/kctl-ctrl/kctl-ctrl/watch/connect"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -36,6 +28,7 @@ type execOptions struct {
 	journal     journalFlags
 	recording   recordFlags
 	logs        logFlags
+	approval    approvalFlags
 	// flags are the command's, to see which were set.
 	flags *pflag.FlagSet
 
@@ -43,6 +36,9 @@ type execOptions struct {
 	dryRun      string
 	active      bool
 	journalFile string
+	outputFile  string
+	screen      bool
+	theme       string
 }
 
 func newExecCommand(streams genericiooptions.IOStreams) *cobra.Command {
@@ -60,9 +56,22 @@ a control plane that is started for this command and removed with it.
 In a dry run the command's leader election is answered here too: it is told that
 the lease it asks for is free, and leads at once beside whoever really does.
 
+With --ask each write of the command waits for a yes, in a dry run too, and with
+--sandbox the command's alone: the loops there write as they do. It is asked on the
+terminal itself, not on standard input and output; send the command's own output
+elsewhere (--command-output) to keep the two apart. A write that is skipped is
+answered as by a server with an error inside, on which a client backs off. Creates
+and changes of the Leases by which it elects its leader are not asked about, for it
+would give up meanwhile; the record says so. With --approve-policy a file says what
+may be written, and a controller there is the first word of a user agent.
+
+With --tui the screen takes the terminal, and questions wait there ('A'). The
+command's output goes to a file, which 'L' shows. Leaving the screen ends the command
+and what it has started: by SIGTERM, and after ten seconds by SIGKILL.
+
 The journal goes to standard error, or to the file of --journal-file; standard
 output is the command's. So are its exit code and the signals that this program
-gets. KUBECONFIG names the kubeconfig; the variables by which a program in a pod
+gets, but for SIGUSR1 with --approve-policy: that releases the brake. KUBECONFIG names the kubeconfig; the variables by which a program in a pod
 finds its API server are taken away. This is no jail: a command that finds other
 credentials, in ~/.kube/config for one, and uses them, goes past the proxy.`,
 		Example: `  # What would this operator do to the cluster, beside the one that runs there?
@@ -70,6 +79,12 @@ credentials, in ~/.kube/config for one, and uses them, goes past the proxy.`,
 
   # Let it work, on a control plane of its own with its CRDs and real controllers
   kctl-ctrl exec --sandbox -f config/crd -- ./bin/manager
+
+  # Look at each write before it is made
+  kctl-ctrl exec --sandbox -f config/crd --ask --command-output op.log -- ./bin/manager
+
+  # The same on the screen, with what it lists, watches and writes
+  kctl-ctrl exec --tui --sandbox -f config/crd --ask -- ./bin/manager
 
   # An operator that wants its kubeconfig as a flag; the journal as a recording
   kctl-ctrl exec --record op.jsonl.zst -- sh -c 'exec ./operator --kubeconfig="$KUBECONFIG"'`,
@@ -90,6 +105,10 @@ credentials, in ~/.kube/config for one, and uses them, goes past the proxy.`,
 	flags.StringVar(&o.dryRun, "dry-run", "", "client: writes are answered in this program (the default on a cluster); server: they are sent with dryRun=All")
 	flags.BoolVar(&o.active, "active", false, "write for real; only on a sandbox (the default with --sandbox)")
 	flags.StringVar(&o.journalFile, "journal-file", "", "print the journal to this file instead of standard error")
+	flags.StringVar(&o.outputFile, "command-output", "", "send what the command prints to this file")
+	flags.BoolVar(&o.screen, "tui", false, "show the screen of 'tui' while the command runs, and send what it prints to a file")
+	flags.StringVar(&o.theme, "theme", "default", "with --tui: colours: default, high-contrast or mono")
+	o.approval.addTo(flags, "the command")
 	o.journal.addTo(flags)
 	o.recording.addTo(flags)
 	o.manifests.addTo(flags, "apply these manifests to the sandbox first")
@@ -107,6 +126,12 @@ func (o *execOptions) check() (state.Mode, error) {
 	}
 	if err := errors.Join(o.journal.check(), o.recording.check()); err != nil {
 		return "", err
+	}
+	switch {
+	case o.screen && o.journalFile == "" && changedOf(o.flags, o.journal.described(), "color") != "":
+		return "", fmt.Errorf("--%s is about the journal as lines, and --tui has the terminal: name a file for it with --journal-file", changedOf(o.flags, o.journal.described(), "color"))
+	case !o.screen && o.flags.Changed("theme"):
+		return "", errors.New("--theme is for the screen: add --tui")
 	}
 	if o.sandboxed {
 		return mode, nil
@@ -142,42 +167,84 @@ func (o *execOptions) run(ctx context.Context, args []string) error {
 			return err
 		}
 	}
+	asking, err := o.asking()
+	if err != nil {
+		return err
+	}
+	defer asking.close()
+	if o.screen {
+		return o.runScreen(ctx, mode, objects, asking, args)
+	}
 	lines, err := o.journalOut()
 	if err != nil {
 		return err
 	}
 	defer func() { _ = lines.Close() }()
-	ctx, signals := passSignals(ctx, o.ErrOut)
+	command, err := o.command(args, asking)
+	if err != nil {
+		return err
+	}
+	defer command.close()
+	ctx, signals := passSignals(ctx, o.ErrOut, asking.passed(passedSignals())...)
 	defer signals.stop()
 
 	s, err := newSession(sessionOptions{logFile: o.logs.file, logVerbosity: o.logs.verbosity})
 	if err != nil {
 		return err
 	}
+	s.decide(asking.decision)
+	if asking.policy != nil {
+		defer releaseBySignal(s)()
+	}
 	recorder, err := o.recording.start(s)
 	if err != nil {
 		s.shutDown(o.ErrOut)
 		return err
 	}
-	streams := genericiooptions.IOStreams{In: o.In, Out: lines, ErrOut: o.ErrOut}
-	printer := o.journal.printer(streams, s)
+	printer := o.journal.printer(genericiooptions.IOStreams{In: o.In, Out: lines, ErrOut: o.ErrOut}, s)
+	ctx, endAsking := asking.start(ctx, s, printer)
 
-	err = o.work(ctx, s, signals, mode, objects, args)
+	err = o.work(ctx, s, signals, mode, objects, command)
+	endAsking() // it holds the journal up
 	s.shutDown(o.ErrOut)
 	recorder.wait()
 	printer.wait()
+	return o.report(s, err, printer, recorder)
+}
+
+// report says what there is to say at the end. What the command came to counts more
+// than what went wrong with that.
+func (o *execOptions) report(s *session, err error, printer *printer, recorder *recorder) error {
 	var ended *commandExit
 	if err != nil && !errors.As(err, &ended) {
 		return err
 	}
-	problem := errors.Join(printer.summary(s), recorder.report(o.ErrOut))
-	if ended != nil {
-		if problem != nil {
-			fmt.Fprintln(o.ErrOut, "warning:", printable(problem))
-		}
-		return ended
+	problem := recorder.report(o.ErrOut)
+	if printer != nil {
+		problem = errors.Join(printer.summary(s), problem)
 	}
-	return problem
+	if ended == nil {
+		return problem
+	}
+	if problem != nil {
+		fmt.Fprintln(o.ErrOut, "warning:", printable(problem))
+	}
+	return ended
+}
+
+// command is what to run, without the way to the proxy.
+func (o *execOptions) command(args []string, asking *commandAsking) (*userCommand, error) {
+	c := &userCommand{args: args, streams: o.IOStreams}
+	c.streams.In = asking.input(o.In)
+	if o.outputFile == "" {
+		return c, nil
+	}
+	file, err := os.OpenFile(o.outputFile, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open the file for what the command prints: %w", err)
+	}
+	c.sendOutput(file)
+	return c, nil
 }
 
 // journalOut is where the journal is printed.
@@ -198,196 +265,26 @@ type keptOpen struct{ io.Writer }
 func (keptOpen) Close() error { return nil }
 
 // work starts what the command needs, then the command, and waits for its end.
-func (o *execOptions) work(ctx context.Context, s *session, signals *signalPasser, mode state.Mode, objects []plan.Object, args []string) error {
+func (o *execOptions) work(ctx context.Context, s *session, signals *signalPasser, mode state.Mode, objects []plan.Object, command *userCommand) error {
 	progress := newProgress(o.ErrOut)
 	defer progress.done()
-	kubeconfig, err := o.startProxy(ctx, s, mode, objects, progress.line)
-	if err != nil {
-		return causeOf(ctx, err)
+	if err := o.prepare(ctx, s, mode, objects, command, progress.line); err != nil {
+		return err
 	}
 	progress.done()
-	if s.manager.Load() != nil { // there is something to look into
-		s.attachable("exec")
-	}
-	s.note("exec", "starts %s", strings.Join(args, " "))
-	command := userCommand{args: args, streams: o.IOStreams, env: clientEnvironment(os.Environ(), kubeconfig)}
 	return command.run(ctx, signals, s.crashed(), s.crash)
 }
 
-// startProxy connects to the sandbox or the current context, opens the proxy and
-// writes the kubeconfig that leads to it.
-func (o *execOptions) startProxy(ctx context.Context, s *session, mode state.Mode, objects []plan.Object, progress func(string)) (kubeconfig string, err error) {
-	var way *proxyWay
-	if o.sandboxed {
-		way, err = o.wayToSandbox(ctx, s, mode, objects, progress)
-	} else {
-		way, err = o.wayToCluster(ctx, s, mode, progress)
-	}
+// prepare starts what the command needs, and gives it the way there.
+func (o *execOptions) prepare(ctx context.Context, s *session, mode state.Mode, objects []plan.Object, command *userCommand, progress func(string)) error {
+	kubeconfig, err := o.startProxy(ctx, s, mode, objects, progress)
 	if err != nil {
-		return "", err
+		return causeOf(ctx, err)
 	}
-	p, err := proxy.Start(proxy.Options{
-		Upstream: way.transport, Server: way.config.Host, Clients: way.clients, Recorder: s.hub,
-		Impersonates: way.config.Impersonate.UserName != "" || way.config.Impersonate.UID != "" || len(way.config.Impersonate.Groups) > 0,
-	})
-	if err != nil {
-		return "", err
+	if s.manager.Load() != nil { // there is something to look into
+		s.attachable("exec")
 	}
-	s.onStop(func(context.Context) error { return p.Close() })
-	dir, err := sandbox.NewPrivateDir()
-	if err != nil {
-		return "", fmt.Errorf("make a directory for the kubeconfig: %w", err)
-	}
-	s.onStop(func(context.Context) error { return dir.Remove() })
-	return dir.Write("kubeconfig", p.Kubeconfig(way.namespace))
-}
-
-// proxyWay is how the proxy reaches an API server: guarded, as the user.
-type proxyWay struct {
-	config    *rest.Config
-	transport http.RoundTripper
-	clients   *proxy.Clients
-	namespace string
-}
-
-// guardedWay makes the guard of a proxy and, with connect, the way through it.
-func guardedWay(s *session, o guard.Options, namespace string, connectBy func(connect.Wrap) (*rest.Config, error)) (*proxyWay, error) {
-	way := &proxyWay{clients: proxy.NewClients(s.nameTaken()), namespace: namespace}
-	o.Writer, o.Local = way.clients.Of, proxy.NewLeases(s.hub, nil)
-	wrap, err := s.guarded(o)
-	if err != nil {
-		return nil, err
-	}
-	if way.config, err = connectBy(wrap); err != nil {
-		return nil, err
-	}
-	if way.transport, err = rest.TransportFor(way.config); err != nil {
-		return nil, fmt.Errorf("make a transport to %s: %w", way.config.Host, err)
-	}
-	return way, nil
-}
-
-// nameTaken reports the names that this session's own writers bear in the journal.
-func (s *session) nameTaken() func(string) bool {
-	taken := []string{"apply", "exec", "guard", "hub", "kctl-ctrl", "kube-scheduler", "session", "settle", "simulated-nodes", "simulated-provisioner"}
-	if manager := s.manager.Load(); manager != nil {
-		for _, status := range manager.Statuses() {
-			taken = append(taken, status.Controller)
-		}
-	}
-	return func(name string) bool { return slices.Contains(taken, name) }
-}
-
-// wayToSandbox starts a sandbox, with its loops at work, and applies manifests.
-func (o *execOptions) wayToSandbox(ctx context.Context, s *session, mode state.Mode, objects []plan.Object, progress func(string)) (*proxyWay, error) {
-	namespace := *o.kubeconfig.Namespace
-	s.hub.Record(o.started(mode, "sandbox", sandbox.LinkedVersion))
-	if err := s.startSandbox(ctx, o.sandbox, o.controllers, "", state.ModeActive, progress); err != nil {
-		return nil, err
-	}
-	s.mode = mode // of what the session is about
-	if len(objects) > 0 {
-		if err := s.apply(ctx, objects, namespace); err != nil {
-			return nil, err
-		}
-	}
-	endpoint := s.sandbox.Endpoint()
-	options := guard.Options{Mode: mode, Server: endpoint.URL}
-	var err error
-	switch mode {
-	case state.ModeActive:
-		options.Grant, err = guard.GrantSandbox(endpoint.URL, endpoint.CA, sandbox.Recognise)
-	case state.ModeDryRunServer:
-		options.TrustsDryRun, err = localGroupsOf(ctx, s.world)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return guardedWay(s, options, namespace, func(wrap connect.Wrap) (*rest.Config, error) {
-		return connect.Server(connect.Endpoint(endpoint), wrap, connect.Limits{QPS: -1})
-	})
-}
-
-// wayToCluster goes to the current context, and asks it for its version.
-func (o *execOptions) wayToCluster(ctx context.Context, s *session, mode state.Mode, progress func(string)) (*proxyWay, error) {
-	loader := o.kubeconfig.ToRawKubeConfigLoader()
-	target, err := connect.TargetOf(loader)
-	if err != nil {
-		return nil, err
-	}
-	raw, err := loader.RawConfig()
-	if err != nil {
-		return nil, fmt.Errorf("load kubeconfig: %w", err)
-	}
-	name := raw.CurrentContext
-	if *o.kubeconfig.Context != "" {
-		name = *o.kubeconfig.Context
-	}
-	namespace, _, err := loader.Namespace()
-	if err != nil {
-		return nil, fmt.Errorf("load kubeconfig: %w", err)
-	}
-	s.mode = mode
-	progress("connecting to " + name)
-	options := guard.Options{Mode: mode, Server: target.Server(), BasePath: target.Path()}
-	switch mode {
-	case state.ModeActive:
-		options.Grant, err = guard.GrantSandbox(target.URL, target.CA, sandbox.Recognise)
-		if err != nil {
-			return nil, fmt.Errorf("%w\n--active writes for real and is allowed on a sandbox only: leave it out for a dry run, or use --sandbox", err)
-		}
-	case state.ModeDryRunServer:
-		if options.TrustsDryRun, err = localGroups(ctx, target); err != nil {
-			return nil, err
-		}
-	}
-	way, err := guardedWay(s, options, namespace, func(wrap connect.Wrap) (*rest.Config, error) {
-		return target.Config(wrap, connect.Limits{QPS: -1})
-	})
-	if err != nil {
-		return nil, err
-	}
-	s.config = way.config
-	client, err := discovery.NewDiscoveryClientForConfig(way.config)
-	if err != nil {
-		return nil, fmt.Errorf("make a client for context %q: %w", name, err)
-	}
-	version, err := client.ServerVersionWithContext(ctx)
-	if err != nil {
-		return nil, explain(err, fmt.Sprintf("ask the API server of context %q for its version", name))
-	}
-	s.hub.Record(o.started(mode, name, version.GitVersion))
-	return way, nil
-}
-
-func (o *execOptions) started(mode state.Mode, context, server string) state.SessionStarted {
-	info := programVersion()
-	return state.SessionStarted{
-		Version: info.Version, Kubernetes: info.Kubernetes, Server: server, Context: context,
-		Mode: mode, Sandbox: o.sandboxed, Namespace: *o.kubeconfig.Namespace,
-	}
-}
-
-// clientEnvironment has the way to the proxy and no other: without what leads a
-// program in a pod to its API server, and past no web proxy.
-func clientEnvironment(environ []string, kubeconfig string) []string {
-	const loopback = "127.0.0.1"
-	direct := map[string]string{"NO_PROXY": loopback, "no_proxy": loopback}
-	env := make([]string, 0, len(environ)+3)
-	for _, variable := range environ {
-		name, value, _ := strings.Cut(variable, "=")
-		switch name {
-		case "KUBECONFIG", "KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT":
-		case "NO_PROXY", "no_proxy":
-			if value != "" && value != "*" {
-				value += "," + loopback
-			}
-			if value != "" {
-				direct[name] = value
-			}
-		default:
-			env = append(env, variable)
-		}
-	}
-	return append(env, "KUBECONFIG="+kubeconfig, "NO_PROXY="+direct["NO_PROXY"], "no_proxy="+direct["no_proxy"])
+	s.note("exec", "starts %s", strings.Join(command.args, " "))
+	command.env = clientEnvironment(os.Environ(), kubeconfig)
+	return nil
 }

@@ -208,9 +208,9 @@ func TestProofSeesExecWithABrokenGuard(t *testing.T) {
 	s.broken = guard.Broken{SkipDeleteRewrite: true}
 	o := execOptions{IOStreams: genericiooptions.IOStreams{Out: os.Stdout, ErrOut: os.Stderr}, kubeconfig: genericclioptions.NewConfigFlags(true)}
 	o.kubeconfig.KubeConfig = &kubeconfig
-	ctx, signals := passSignals(t.Context(), os.Stderr)
+	ctx, signals := passSignals(t.Context(), os.Stderr, passedSignals()...)
 	defer signals.stop()
-	if err := o.work(ctx, s, signals, state.ModeDryRunServer, nil, []string{"env", asOperator + "=1", self}); err != nil {
+	if err := o.work(ctx, s, signals, state.ModeDryRunServer, nil, &userCommand{args: []string{"env", asOperator + "=1", self}, streams: o.IOStreams}); err != nil {
 		t.Fatal(err)
 	}
 	gone := changes(before, p.revisions(t))

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,7 +19,9 @@ import (
 )
 
 // passedSignals go to the command of exec.
-var passedSignals = []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2}
+func passedSignals() []os.Signal {
+	return []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2}
+}
 
 // signalPasser hands this process's signals to the command while it runs. Before,
 // the first one ends the context.
@@ -29,13 +32,15 @@ type signalPasser struct {
 
 	mu      sync.Mutex
 	process *os.Process
+	// apart: the process has a group of its own, which the signals are for.
+	apart bool
 }
 
 // passSignals begins to catch signals; stop ends that, and the context.
-func passSignals(parent context.Context, stderr io.Writer) (context.Context, *signalPasser) {
+func passSignals(parent context.Context, stderr io.Writer, on ...os.Signal) (context.Context, *signalPasser) {
 	ctx, cancel := context.WithCancelCause(parent)
 	p := &signalPasser{signals: make(chan os.Signal, 8), done: make(chan struct{}), cancel: cancel}
-	signal.Notify(p.signals, passedSignals...)
+	signal.Notify(p.signals, on...)
 	go func() {
 		for {
 			select {
@@ -63,20 +68,29 @@ func (p *signalPasser) pass(s os.Signal) bool {
 	if p.process == nil {
 		return false
 	}
-	if (s != os.Interrupt && s != syscall.SIGQUIT) || !inForeground() {
-		_ = p.process.Signal(s) // it may have ended
+	if p.apart || (s != os.Interrupt && s != syscall.SIGQUIT) || !inForeground() {
+		send(p.process, s, p.apart)
 	}
 	return true
 }
 
+// send sends a signal to a process, or to its group. It may have ended.
+func send(p *os.Process, s os.Signal, group bool) {
+	if number, ok := s.(syscall.Signal); ok && group {
+		_ = syscall.Kill(-p.Pid, number)
+		return
+	}
+	_ = p.Signal(s)
+}
+
 // start starts the command, to which the signals go from now on. One that comes
 // meanwhile waits: it is for the command already.
-func (p *signalPasser) start(command *exec.Cmd) error {
+func (p *signalPasser) start(command *exec.Cmd, apart bool) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	err := command.Start()
 	if err == nil {
-		p.process = command.Process
+		p.process, p.apart = command.Process, apart
 	}
 	return err
 }
@@ -110,6 +124,28 @@ type userCommand struct {
 	args    []string
 	env     []string
 	streams genericiooptions.IOStreams
+	// output is the file that it prints to; nil where that are the streams.
+	output *os.File
+	// apart: it has a process group of its own, which is ended as a whole. A
+	// terminal's Ctrl-C does not reach it.
+	apart bool
+	// grace is how long it has to end when it was asked to; endWithin where zero.
+	grace time.Duration
+}
+
+// endWithin is how long a command may take to end when it was asked to.
+const endWithin = 10 * time.Second
+
+// sendOutput sends what it prints to a file, which is its own from now on.
+func (c *userCommand) sendOutput(file *os.File) {
+	c.output = file
+	c.streams.Out, c.streams.ErrOut = file, file
+}
+
+func (c *userCommand) close() {
+	if c.output != nil {
+		_ = c.output.Close()
+	}
 }
 
 // outputWithin is how long what a command has started may hold its output open
@@ -118,7 +154,8 @@ const outputWithin = 2 * time.Second
 
 // run runs the command and returns its exit code as a commandExit: 128 and the
 // signal's number where a signal ended it. When ctx ends, or what it works on has
-// crashed, it is asked to end, and waited for.
+// crashed, it is asked to end, and killed if it does not; why that was is returned
+// then, or its exit code all the same where the user has left.
 //
 // Where the system can do that (Linux), the command is killed if this process is.
 func (c *userCommand) run(ctx context.Context, signals *signalPasser, crashed <-chan struct{}, crash func() error) error {
@@ -127,11 +164,17 @@ func (c *userCommand) run(ctx context.Context, signals *signalPasser, crashed <-
 	command.Stdin, command.Stdout, command.Stderr = c.streams.In, c.streams.Out, c.streams.ErrOut
 	command.WaitDelay = outputWithin
 	command.SysProcAttr = dieWithParent()
+	if c.apart {
+		if command.SysProcAttr == nil {
+			command.SysProcAttr = &syscall.SysProcAttr{}
+		}
+		command.SysProcAttr.Setpgid = true
+	}
 	started, ended := make(chan error, 1), make(chan error, 1)
 	go func() {
 		// The kernel goes by the thread that made the process: it has to last.
 		runtime.LockOSThread()
-		err := signals.start(command)
+		err := signals.start(command, c.apart)
 		started <- err
 		if err == nil {
 			err = command.Wait()
@@ -143,19 +186,49 @@ func (c *userCommand) run(ctx context.Context, signals *signalPasser, crashed <-
 		return fmt.Errorf("run %s: %w", c.args[0], err)
 	}
 	var gone error
+	var late <-chan time.Time
+	end := func(why error) {
+		gone = why
+		if late == nil {
+			late = time.After(cmp.Or(c.grace, endWithin))
+		}
+		send(command.Process, syscall.SIGTERM, c.apart)
+	}
 	for {
 		select {
 		case err := <-ended:
-			if gone != nil {
+			if c.apart {
+				endGroup(command.Process.Pid)
+			}
+			if gone != nil && !errors.Is(gone, errLeft) {
 				return gone
 			}
 			return exitOf(c.args[0], err)
 		case <-crashed:
-			gone, crashed = crash(), nil
-			_ = command.Process.Signal(syscall.SIGTERM)
+			crashed = nil
+			end(crash())
 		case <-ctx.Done():
-			gone, ctx = context.Cause(ctx), context.WithoutCancel(ctx)
-			_ = command.Process.Signal(syscall.SIGTERM)
+			why := context.Cause(ctx)
+			ctx = context.WithoutCancel(ctx)
+			end(why)
+		case <-late:
+			send(command.Process, syscall.SIGKILL, c.apart)
+		}
+	}
+}
+
+// endGroup returns when nothing of a process group is left, whose first process has
+// ended: it asks the others to end, and kills them when that is late.
+func endGroup(group int) {
+	late := time.After(outputWithin)
+	look := time.NewTicker(20 * time.Millisecond)
+	defer look.Stop()
+	for signal := syscall.SIGTERM; syscall.Kill(-group, signal) == nil; signal = 0 {
+		select {
+		case <-look.C:
+		case <-late:
+			_ = syscall.Kill(-group, syscall.SIGKILL)
+			return
 		}
 	}
 }

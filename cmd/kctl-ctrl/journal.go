@@ -30,6 +30,13 @@ func (j *journalFlags) addTo(flags *pflag.FlagSet) {
 	flags.BoolVar(&j.diffs, "show-diffs", false, "print below each write the fields it changes")
 }
 
+// described are its flags, to see which were set.
+func (j *journalFlags) described() *pflag.FlagSet {
+	flags := pflag.NewFlagSet("journal", pflag.ContinueOnError)
+	(&journalFlags{}).addTo(flags)
+	return flags
+}
+
 func (j *journalFlags) check() error {
 	if err := checkFormat(j.output, "text", "json"); err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/approve"
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
 	"github.com/kctl-ctrl/kctl-ctrl/render"
 )
 
@@ -15,20 +16,28 @@ func newPolicyCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "policy",
 		Short: "Check a policy for --approve-policy, and print its schema",
-		Long: `An ApprovePolicy says which writes of the loops may leave without a question, and
-how many, for 'run --approve-policy FILE'. See docs/policy.md.`,
+		Long: `An ApprovePolicy says which writes may leave without a question, and how many, for
+'run --approve-policy FILE' and 'exec --approve-policy FILE'. See docs/policy.md.`,
 		Args: onlyCommands,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(&cobra.Command{
+	ofCommand := false
+	validate := &cobra.Command{
 		Use:   "validate FILE...",
 		Short: "Check policies, with the line of whatever is wrong",
 		Example: `  # Is this what run would take?
-  kctl-ctrl policy validate policy.yaml`,
+  kctl-ctrl policy validate policy.yaml
+
+  # And this what exec would take, where controllers are clients?
+  kctl-ctrl policy validate --exec operator.yaml`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(_ *cobra.Command, files []string) error {
+			names := controllers.Resolve
+			if ofCommand {
+				names = clientName
+			}
 			for _, file := range files {
-				policy, err := readPolicy(file)
+				policy, err := readPolicy(file, names)
 				if err != nil {
 					return err
 				}
@@ -36,7 +45,9 @@ how many, for 'run --approve-policy FILE'. See docs/policy.md.`,
 			}
 			return nil
 		},
-	}, &cobra.Command{
+	}
+	validate.Flags().BoolVar(&ofCommand, "exec", false, "for exec: controllers are the first words of user agents, and not loops")
+	cmd.AddCommand(validate, &cobra.Command{
 		Use:   "schema",
 		Short: "Print the JSON schema of a policy, for editors",
 		Args:  noArguments,

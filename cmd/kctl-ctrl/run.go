@@ -93,7 +93,7 @@ written to. The --leader-elect-* flags are kube-controller-manager's.`,
 	o.addTo(cmd)
 	o.journal.addTo(cmd.Flags())
 	o.recording.addTo(cmd.Flags())
-	o.approval.addTo(cmd.Flags())
+	o.approval.addTo(cmd.Flags(), "the loops")
 	return cmd
 }
 

@@ -232,7 +232,7 @@ func (s *session) startLoops(ctx context.Context, c controllers.Config) error {
 	}
 	s.manager.Store(manager)
 	s.onStop(manager.Stop)
-	if gate := s.approval.gate; gate != nil {
+	if gate := s.approval.gate; gate != nil && !s.approval.ofCommand {
 		s.onStop(func(context.Context) error { gate.Close(); return nil }) // no worker stands there when it is to end
 	}
 	if err := manager.Start(ctx); err != nil {

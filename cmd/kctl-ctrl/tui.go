@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/plan"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/sandbox"
@@ -111,7 +112,7 @@ func (o *tuiOptions) addTo(cmd *cobra.Command) {
 	o.manifests.addTo(flags, "apply these manifests to the sandbox")
 	o.sandbox.addTo(flags)
 	o.logs.addTo(flags)
-	o.approval.addTo(flags)
+	o.approval.addTo(flags, "the loops")
 	addControllerFlags(cmd, &o.controllers)
 	if o.controllers != nil {
 		o.controllers.AddElectionFlags(flags)
@@ -173,7 +174,7 @@ func (o *tuiOptions) run(ctx context.Context) error {
 	if err := o.approval.check(mode); err != nil {
 		return err
 	}
-	deciding, err := o.approval.loadFor(!o.plain)
+	deciding, err := o.approval.loadFor(!o.plain, controllers.Resolve)
 	if err != nil {
 		return err
 	}
@@ -217,10 +218,15 @@ func (o *tuiOptions) show(ctx context.Context, options tui.Options) error {
 	if o.plain {
 		return tui.Plain(ctx, options, o.Out)
 	}
-	if file, ok := o.Out.(*os.File); ok {
+	return showScreen(ctx, options, o.IOStreams)
+}
+
+// showScreen runs the screen until the user leaves.
+func showScreen(ctx context.Context, options tui.Options, streams genericiooptions.IOStreams) error {
+	if file, ok := streams.Out.(*os.File); ok {
 		options.Copy = copyText(file, nativeClipboard())
 	}
-	screen := tui.NewScreen(ctx, options, o.In, o.Out)
+	screen := tui.NewScreen(ctx, options, streams.In, streams.Out)
 	defer restoreOnCrash(screen)()
 	return screen.Run()
 }
@@ -293,6 +299,29 @@ func (o *tuiOptions) connect(ctx context.Context, s *session, mode state.Mode, o
 	if err != nil {
 		return nil, causeOf(ctx, err)
 	}
+	parts, err := s.screenParts(reading, namespace, kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	s.attachable("tui")
+	if len(objects) > 0 {
+		if err := s.apply(ctx, objects, namespace); err != nil {
+			return nil, causeOf(ctx, err)
+		}
+	}
+	if s.foreign == nil {
+		return parts, nil
+	}
+	active := newScreenActive(o, s)
+	s.onStop(active.stop) // before the others: what it does is recorded and shown
+	return func(t *tui.Options) {
+		parts(t)
+		t.Active, t.Stand, t.StandFor = active, o.active, o.namedLoops(s)
+	}, nil
+}
+
+// screenParts are what the screen asks of a session, by a config that only reads.
+func (s *session) screenParts(reading *rest.Config, namespace, kubeconfig string) (func(*tui.Options), error) {
 	reading.Wrap(s.requests.wrap)
 	caches, err := newScreenCaches(s, reading, namespace)
 	if err != nil {
@@ -317,22 +346,11 @@ func (o *tuiOptions) connect(ctx context.Context, s *session, mode state.Mode, o
 	families := newTUIOwners(reading, s.hub.Flush().Session.Context, within)
 	s.onStop(func(context.Context) error { families.Close(); return nil })
 	histories := newTUIRevisions(reading, within)
-	s.attachable("tui")
-	if len(objects) > 0 {
-		if err := s.apply(ctx, objects, namespace); err != nil {
-			return nil, causeOf(ctx, err)
-		}
-	}
-	var active *screenActive
-	if s.foreign != nil {
-		active = newScreenActive(o, s)
-		s.onStop(active.stop) // before the others: what it does is recorded and shown
-	}
 	return func(t *tui.Options) {
-		if active != nil {
-			t.Active, t.Stand, t.StandFor = active, o.active, o.namedLoops(s)
+		if s.manager.Load() != nil {
+			t.Loops = newLoops(s)
 		}
-		t.Loops, t.Caches, t.Connection, t.Leases = newLoops(s), caches, caches, elections
+		t.Caches, t.Connection, t.Leases = caches, caches, elections
 		t.Recorder, t.Kubeconfig = recorder, kubeconfig
 		if s.approval.gate != nil {
 			t.Approvals = screenApprovals{s}

@@ -37,7 +37,7 @@ func NewClients(taken func(string) bool) *Clients {
 func (c *Clients) Of(req *http.Request) string {
 	name := clientName(req.UserAgent())
 	if c.taken != nil && c.taken(name) {
-		name += " (client)"
+		name += takenSuffix
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -50,6 +50,16 @@ func (c *Clients) Of(req *http.Request) string {
 	}
 	return name
 }
+
+// IsName reports whether a client can have a name.
+func IsName(name string) bool {
+	own := strings.TrimSuffix(name, takenSuffix)
+	return name == otherClients || own != "" && clientName(own) == own
+}
+
+// takenSuffix is behind the name of a client that calls itself as another writer of
+// the journal does.
+const takenSuffix = " (client)"
 
 // clientName is the first word of a user agent up to its version. What is no
 // letter, digit, dot, dash or underscore becomes an underscore.

@@ -83,6 +83,20 @@ func (l *Leases) Takes(r guard.Request) bool {
 	return false
 }
 
+// Elects reports whether a write is one by which a client elects its leader, as far as
+// that can be told: it makes or changes one Lease, which is no node's.
+func Elects(p guard.Pending) bool {
+	o := p.Object()
+	if o.Group != leaseResource.Group || o.Resource != leaseResource.Resource || o.Name == "" || p.Subresource() != "" || o.Namespace == "kube-node-lease" {
+		return false
+	}
+	switch p.Verb() {
+	case "create", "update", "patch", "apply":
+		return true
+	}
+	return false
+}
+
 // Answer answers it.
 func (l *Leases) Answer(req *http.Request, r guard.Request, read func(*http.Request) (*http.Response, error)) (*http.Response, error) {
 	if r.Verb == "get" && isSet(req.URL.Query(), "watch") {

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"syscall"
+
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard"
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/proxy"
+)
+
+// errLeft ends a command whose user has had enough of it: its exit code counts.
+var errLeft = errors.New("the user has left")
+
+// commandAsking is who is asked about the writes of exec's command, if anybody is.
+type commandAsking struct {
+	decision
+	// tty is the terminal on which it is asked line by line. Standard input and
+	// output are the command's.
+	tty *os.File
+}
+
+// asking reads the policy, and finds the terminal to ask on: the screen has one.
+func (o *execOptions) asking() (*commandAsking, error) {
+	a := &commandAsking{}
+	terminal := o.screen
+	if o.approval.ask && !o.screen {
+		var err error
+		if a.tty, err = os.OpenFile("/dev/tty", os.O_RDWR, 0); err != nil && o.approval.policy == "" {
+			return nil, errors.New("--ask needs a terminal to ask on, and this process has none (/dev/tty): run it on one, or say with --approve-policy FILE what may be written")
+		}
+		terminal = err == nil
+	}
+	var err error
+	if a.decision, err = o.approval.loadFor(terminal, clientName); err != nil {
+		a.close()
+		return nil, err
+	}
+	a.ofCommand = true
+	return a, nil
+}
+
+func (a *commandAsking) close() {
+	if a.tty != nil {
+		_ = a.tty.Close()
+	}
+}
+
+// start asks on the terminal until the returned wait, where it is to be asked there.
+// Leaving ends the context with errLeft.
+func (a *commandAsking) start(ctx context.Context, s *session, journal *printer) (_ context.Context, wait func()) {
+	if a.tty == nil || !a.ask {
+		return ctx, func() {}
+	}
+	asked, leave := context.WithCancelCause(ctx)
+	quit := func(error) {
+		s.approval.gate.Close() // nothing more is written, nor asked
+		leave(errLeft)
+	}
+	streams := genericiooptions.IOStreams{In: a.tty, Out: a.tty, ErrOut: a.tty}
+	return asked, startAsker(asked, s, journal, streams, quit)
+}
+
+// passed are the signals that the command gets: all but the one that releases the
+// brake, which only a policy puts on here.
+func (a *commandAsking) passed(all []os.Signal) []os.Signal {
+	if a.policy == nil {
+		return all
+	}
+	var out []os.Signal
+	for _, s := range all {
+		if s != syscall.SIGUSR1 {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// input is the command's standard input: none where what is typed are answers.
+func (a *commandAsking) input(in io.Reader) io.Reader {
+	if a.tty != nil && isTerminal(in) {
+		return nil
+	}
+	return in
+}
+
+// clientName is what a policy for exec may call a controller: the first word of a
+// user agent.
+func clientName(name string) (string, error) {
+	if !proxy.IsName(name) {
+		return "", fmt.Errorf("%q is no client: name the first word of its user agent, as the journal does, or * for any", name)
+	}
+	return name, nil
+}
+
+// ownElection says why a write is not asked about: a client that waits for a yes
+// before it may lead, and before each renewal, gives up meanwhile.
+func ownElection(p guard.Pending) string {
+	if !proxy.Elects(p) {
+		return ""
+	}
+	return "an exception: it is for the election of a leader"
+}

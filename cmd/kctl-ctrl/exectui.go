@@ -1,0 +1,284 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/charmbracelet/x/ansi"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/rest"
+
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/plan"
+	"github.com/kctl-ctrl/kctl-ctrl/render"
+	"github.com/kctl-ctrl/kctl-ctrl/tui"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+)
+
+// runScreen runs the command behind the screen, until the user leaves that. The
+// command may have ended before: what it did is still there to be looked at.
+func (o *execOptions) runScreen(ctx context.Context, mode state.Mode, objects []plan.Object, asking *commandAsking, args []string) error {
+	if !isTerminal(o.In) || !isTerminal(o.Out) || os.Getenv("TERM") == "dumb" {
+		return errors.New("--tui needs a terminal: leave it out, and the journal is printed as lines")
+	}
+	theme, err := tui.NewTheme(o.theme, colourProfile(o.Out, os.Getenv))
+	if err != nil {
+		return err
+	}
+	command, err := o.screenCommand(args)
+	if err != nil {
+		return err
+	}
+	defer command.close()
+	lines, err := o.journalOut()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = lines.Close() }()
+
+	ctx, cancel := withSignals(ctx, discard{}, "", stopSignals()...)
+	defer cancel()
+	others := slices.DeleteFunc(passedSignals(), func(s os.Signal) bool { return slices.Contains(stopSignals(), s) })
+	ctx, signals := passSignals(ctx, discard{}, asking.passed(others)...)
+	defer signals.stop()
+	s, err := newSession(sessionOptions{logFile: o.logs.file, logVerbosity: o.logs.verbosity, horizon: 3 * time.Second})
+	if err != nil {
+		return err
+	}
+	s.decide(asking.decision)
+	if asking.policy != nil {
+		defer releaseBySignal(s)()
+	}
+	recorder, err := o.recording.start(s)
+	if err != nil {
+		s.shutDown(o.ErrOut)
+		return err
+	}
+	var printer *printer
+	if o.journalFile != "" {
+		printer = o.journal.printer(genericiooptions.IOStreams{In: o.In, Out: lines, ErrOut: o.ErrOut}, s)
+	}
+	// Only leaving the screen ends the command: a signal leaves it.
+	working, leave := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer leave(nil)
+	behind := &behindScreen{command: command, ended: make(chan struct{})}
+	err = showScreen(ctx, tui.Options{
+		Journal: hubJournal{s.hub}, Theme: theme, Location: time.Local, Now: time.Now, Requests: s.requests.count.Load,
+		Connect: func(ctx context.Context) (func(*tui.Options), error) {
+			parts, err := o.connectScreen(ctx, s, mode, objects, command)
+			if err != nil {
+				return nil, err
+			}
+			behind.start(func() error { return command.run(working, signals, s.crashed(), s.crash) })
+			return func(t *tui.Options) { parts(t); t.Command = behind }, nil
+		},
+	}, o.IOStreams)
+	if gate := s.approval.gate; gate != nil {
+		gate.Close()
+	}
+	leave(errLeft)
+	ended := behind.wait(func() { fmt.Fprintf(o.ErrOut, "waiting for the command to end; it is killed after %s\n", endWithin) })
+	s.shutDown(o.ErrOut)
+	recorder.wait()
+	if printer != nil {
+		printer.wait()
+	}
+	behind.tell(o.ErrOut)
+	if err != nil {
+		return err
+	}
+	return o.report(s, ended, printer, recorder)
+}
+
+// connectScreen starts what is behind the screen, but for the command.
+func (o *execOptions) connectScreen(ctx context.Context, s *session, mode state.Mode, objects []plan.Object, command *userCommand) (func(*tui.Options), error) {
+	if err := o.prepare(ctx, s, mode, objects, command, func(text string) { s.note("session", "%s", text) }); err != nil {
+		return nil, err
+	}
+	var reading *rest.Config
+	var kubeconfig string
+	var err error
+	if o.sandboxed {
+		if reading, err = s.readSandbox(); err == nil {
+			kubeconfig, err = s.sandbox.WriteKubeconfig("")
+		}
+	} else {
+		reading, err = readOnlyConfig(o.kubeconfig)
+	}
+	if err != nil {
+		return nil, causeOf(ctx, err)
+	}
+	return s.screenParts(reading, *o.kubeconfig.Namespace, kubeconfig)
+}
+
+// screenCommand is a command that has nothing of the terminal: what it prints goes
+// to a file, and it is ended with all that it has started.
+func (o *execOptions) screenCommand(args []string) (*userCommand, error) {
+	if _, err := exec.LookPath(args[0]); err != nil {
+		return nil, fmt.Errorf("run %s: %w", args[0], err)
+	}
+	path := o.outputFile
+	if path == "" {
+		var err error
+		if path, err = newOutputPath(filepath.Base(args[0])); err != nil {
+			return nil, err
+		}
+	}
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC|syscall.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open the file for what the command prints: %w", err)
+	}
+	c := &userCommand{args: args, apart: true}
+	c.sendOutput(file)
+	return c, nil
+}
+
+// mostOutputs bounds the files of earlier commands that are kept.
+const mostOutputs = 20
+
+// newOutputPath names a file for what a command prints, and removes old ones.
+func newOutputPath(command string) (string, error) {
+	dir, err := stateDir()
+	if err != nil {
+		return "", err
+	}
+	dir = filepath.Join(dir, "exec")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", fmt.Errorf("make the directory for what commands print: %w", err)
+	}
+	old, err := filepath.Glob(filepath.Join(dir, "????-??-??T??????-*.log")) // by time
+	if err == nil && len(old) >= mostOutputs {
+		for _, file := range old[:len(old)-mostOutputs+1] {
+			_ = os.Remove(file)
+		}
+	}
+	return filepath.Join(dir, fmt.Sprintf("%s-%d-%s.log", time.Now().Format("2006-01-02T150405"), os.Getpid(), command)), nil
+}
+
+// behindScreen is the command in the hands of the screen.
+type behindScreen struct {
+	command *userCommand
+	ended   chan struct{}
+
+	mu      sync.Mutex
+	started bool
+	left    bool
+	err     error // once ended is closed
+}
+
+var _ tui.Command = (*behindScreen)(nil)
+
+// start runs the command, unless the user has left meanwhile.
+func (b *behindScreen) start(run func() error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.left {
+		return
+	}
+	b.started = true
+	go func() {
+		b.err = run()
+		close(b.ended)
+	}()
+}
+
+// wait returns what the command came to; it is not started any more. waiting is
+// called where that will take some time.
+func (b *behindScreen) wait(waiting func()) error {
+	b.mu.Lock()
+	b.left = true
+	started := b.started
+	b.mu.Unlock()
+	if !started {
+		return nil
+	}
+	timer := time.AfterFunc(time.Second, waiting)
+	defer timer.Stop()
+	<-b.ended
+	return b.err
+}
+
+// Ended implements tui.Command.
+func (b *behindScreen) Ended() <-chan struct{} { return b.ended }
+
+// How implements tui.Command.
+func (b *behindScreen) How() (text string, failed bool) {
+	<-b.ended
+	var exit *commandExit
+	switch {
+	case b.err == nil:
+		return "has ended with exit code 0", false
+	case errors.As(b.err, &exit):
+		return fmt.Sprintf("has ended with exit code %d", exit.code), exit.code != 0
+	}
+	return "has ended: " + state.OneLine(b.err.Error()), true
+}
+
+// Output implements tui.Command.
+func (b *behindScreen) Output(most int) (file string, lines []string, err error) {
+	lines, err = lastLines(b.command.output.Name(), most)
+	return b.command.output.Name(), lines, err
+}
+
+// tell says where the output is, and how it ended where the command has failed.
+func (b *behindScreen) tell(out io.Writer) {
+	b.mu.Lock()
+	started := b.started
+	b.mu.Unlock()
+	if !started {
+		return
+	}
+	const most = 10
+	file, lines, err := b.Output(most)
+	how, failed := b.How()
+	text := fmt.Sprintf("the command %s; what it printed is in %s", how, file)
+	switch {
+	case err != nil:
+		text += fmt.Sprintf(" (%v)", err)
+	case failed && len(lines) > 0:
+		text += ", and at last:\n  " + strings.Join(lines, "\n  ")
+	}
+	fmt.Fprintln(out, render.SanitiseKeeping(text, render.KeepLines))
+}
+
+// lastLines reads the last lines of a file, without what colours them.
+func lastLines(path string, most int) ([]string, error) {
+	const tail = 256 << 10
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return nil, err
+	}
+	from := max(info.Size()-tail, 0)
+	text, err := io.ReadAll(io.NewSectionReader(file, from, tail))
+	if err != nil {
+		return nil, err
+	}
+	if from > 0 {
+		_, text, _ = bytes.Cut(text, []byte("\n")) // a part of a line
+	}
+	text = bytes.TrimRight(text, "\n")
+	if len(text) == 0 {
+		return nil, nil
+	}
+	lines := strings.Split(string(text), "\n")
+	lines = lines[max(len(lines)-most, 0):]
+	for i, line := range lines {
+		lines[i] = strings.TrimRight(ansi.Strip(line), "\r")
+	}
+	return lines, nil
+}

@@ -1,0 +1,99 @@
+package tui
+
+import (
+	tea "github.com/charmbracelet/bubbletea"
+)
+
+// mostOutput is how many lines of what the command prints are shown.
+const mostOutput = 1000
+
+func (m *model) noCommand() string {
+	if m.env.Command == nil {
+		return firstOf(m.env.Missing, "no command runs behind this screen: 'exec --tui' starts one")
+	}
+	return ""
+}
+
+// watchCommand waits for the end of the command, which is known once there are parts.
+func (m *model) watchCommand() tea.Cmd {
+	command, ctx := m.env.Command, m.env.ctx
+	if command == nil {
+		return nil
+	}
+	return func() tea.Msg {
+		select {
+		case <-command.Ended():
+			return commandEndedMsg{}
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// commandHasEnded says so for as long as the screen is up. What it printed last is
+// shown where it failed, unless the user is at something else.
+func (m *model) commandHasEnded() tea.Cmd {
+	how, failed := m.env.Command.How()
+	m.commandEnded = "THE COMMAND " + how + "; X shows what it printed, q leaves"
+	if failed && m.text == nil && m.approvals == nil && m.prompt == nil && m.confirm == nil {
+		return m.output()
+	}
+	return m.followOutput()
+}
+
+// output opens what the command prints.
+func (m *model) output() tea.Cmd {
+	if m.text != nil && m.text.isOutput {
+		return nil
+	}
+	return m.readOutput()
+}
+
+// followOutput reads it anew while it is open.
+func (m *model) followOutput() tea.Cmd {
+	if m.text == nil || !m.text.isOutput {
+		return nil
+	}
+	read := m.readOutput()
+	return func() tea.Msg {
+		msg := read().(outputMsg)
+		msg.again = true
+		return msg
+	}
+}
+
+func (m *model) readOutput() tea.Cmd {
+	command := m.env.Command
+	return func() tea.Msg {
+		file, lines, err := command.Output(mostOutput)
+		var out []line
+		for _, text := range lines {
+			out = append(out, line{{" " + text, styleText}})
+		}
+		switch {
+		case err != nil:
+			out = []line{{{" read " + file + ": " + err.Error(), styleBad}}}
+		case len(out) == 0:
+			out = []line{{{" It has printed nothing.", styleDim}}}
+		}
+		return outputMsg{text: &textView{title: "What the command prints: " + file, isOutput: true, lines: func(int) []line { return out }}}
+	}
+}
+
+// showOutput puts it on the screen, at its end. Where the user has scrolled up, the
+// place stays.
+func (m *model) showOutput(msg outputMsg) {
+	if m.text != nil && m.text.isOutput {
+		atEnd := m.text.top+m.text.height >= len(m.text.drawn)
+		m.text.replace(msg.text)
+		if atEnd {
+			m.text.top = mostOutput
+		}
+		return
+	}
+	if msg.again {
+		return // it was closed meanwhile
+	}
+	msg.text.top = mostOutput
+	m.over(msg.text)
+}
