@@ -37,13 +37,8 @@ var operatorWrites = []string{
 // who leads for an hour.
 func (p *proof) seedForOperator(t *testing.T) {
 	t.Helper()
+	p.seedConfigMaps(t)
 	client := p.client(t)
-	for name, labels := range map[string]map[string]string{"parent": {"operator": "parent"}, "updated": nil, "doomed": nil} {
-		_, err := client.CoreV1().ConfigMaps("default").Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}, metav1.CreateOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
 	now := metav1.NowMicro()
 	_, err := client.CoordinationV1().Leases("default").Create(t.Context(), &coordinationv1.Lease{
 		ObjectMeta: metav1.ObjectMeta{Name: "operator"},
@@ -53,6 +48,18 @@ func (p *proof) seedForOperator(t *testing.T) {
 	}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// seedConfigMaps creates what the operators act on.
+func (p *proof) seedConfigMaps(t *testing.T) {
+	t.Helper()
+	client := p.client(t)
+	for name, labels := range map[string]map[string]string{"parent": {"operator": "parent"}, "updated": nil, "doomed": nil} {
+		_, err := client.CoreV1().ConfigMaps("default").Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}, metav1.CreateOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
