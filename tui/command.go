@@ -35,7 +35,7 @@ func (m *model) verbs() []verb {
 		{words: []string{"quit", "q", "q!", "qa", "exit"}, help: "Quit.", do: func(string) tea.Cmd { return m.askQuit() }},
 		{words: []string{"help"}, help: "Show all keys.", do: func(string) tea.Cmd { return m.help() }},
 		{words: []string{"record"}, help: "Start to save a recording, or end it.", off: e.without(e.Recorder != nil), do: func(string) tea.Cmd { return m.record() }},
-		{words: []string{"output", "logs"}, help: "Show what the command of exec prints.", off: m.noCommand(), do: func(string) tea.Cmd { return m.output() }},
+		{words: []string{"output", "logs"}, help: "Show what the command prints.", off: m.noCommand(), do: func(string) tea.Cmd { return m.output() }},
 		{words: []string{"kubectl", "kubeconfig"}, help: "Show and copy how kubectl reaches this sandbox.", off: m.noKubeconfig(), do: func(string) tea.Cmd { return m.kubectl() }},
 		{words: []string{"active", "lead"}, args: "[LOOPS]", bare: true, help: "Have loops write to this cluster for real: those named, deployment,replicaset, or those that run. It shows first what that means, and asks for the context's name.", off: m.noActive(), do: m.stand},
 		{words: []string{"observe"}, help: "Step down: stop the loops that write for real, give the lease back, and observe.", off: m.noStepDown(), do: func(string) tea.Cmd { return m.stepDown() }},

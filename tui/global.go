@@ -30,7 +30,7 @@ func (m *model) actions() []action {
 		{keys: []string{"p"}, label: "pause", help: "Pause the screen, or let it go on. What is watched goes on meanwhile.", do: m.pause},
 		{keys: []string{"A"}, help: "Show the writes that wait for your yes, and the brake.", off: e.without(e.Approvals != nil), do: m.openApprovals},
 		{keys: []string{"L"}, help: "Lead: have the loops that run write to this cluster for real, after you have seen what that means and typed the context's name; or step down.", off: m.noActive(), do: m.lead},
-		{keys: []string{"X"}, help: "Show what the command of exec prints, and how it ended.", off: m.noCommand(), do: m.output},
+		{keys: []string{"X"}, help: "Show what the command prints.", off: m.noCommand(), do: m.output},
 		{keys: []string{"S"}, help: "Start to save a recording, or end it.", off: e.without(e.Recorder != nil), do: m.record},
 		{keys: []string{"K"}, help: "Show and copy how kubectl reaches this sandbox.", off: m.noKubeconfig(), do: m.kubectl},
 		{keys: []string{"esc"}, help: "Leave what was opened; leave the filter; go to the page before.", do: m.back},

@@ -459,7 +459,14 @@ func (m *model) quit() tea.Cmd {
 // askQuit asks first where leaving stops loops that write for real.
 func (m *model) askQuit() tea.Cmd {
 	if m.env.active() {
-		return send(confirmMsg{question: "Quit, stop the loops that write for real, and give the lease back?", yes: m.quit})
+		question := "Quit, stop the loops that write for real, and give the lease back?"
+		switch {
+		case m.env.Command != nil && m.commandEnded != "":
+			return m.quit()
+		case m.env.Command != nil:
+			question = "Quit, and end the command, which writes for real?"
+		}
+		return send(confirmMsg{question: question, yes: m.quit})
 	}
 	return m.quit()
 }

@@ -9,7 +9,7 @@ const mostOutput = 1000
 
 func (m *model) noCommand() string {
 	if m.env.Command == nil {
-		return firstOf(m.env.Missing, "no command runs behind this screen: 'exec --tui' starts one")
+		return firstOf(m.env.Missing, "only 'exec --tui' has a command")
 	}
 	return ""
 }
