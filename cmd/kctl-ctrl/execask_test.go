@@ -1,12 +1,16 @@
 package main
 
 import (
+	"bufio"
+	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
@@ -103,5 +107,84 @@ func TestExecAsksNobody(t *testing.T) {
 		if code := command.ProcessState.ExitCode(); code != exitError || !strings.Contains(string(out), args[0]+" needs a terminal") || strings.Count(string(out), "\n") != 1 {
 			t.Errorf("%v: exit code %d, says %q", args, code, out)
 		}
+	}
+}
+
+// The screen over a command: it waits for answers there, what it reads and writes is on
+// the pages, what it prints in a file, and leaving the screen ends it.
+func TestExecOnTheScreen(t *testing.T) {
+	p := newProof(t)
+	p.seedConfigMaps(t)
+	kubeconfig, err := p.WriteKubeconfig("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := onTerminal(t, 120, 32, "exec", "--tui", "--active", "--ask", "--kubeconfig", kubeconfig, "--", "env", asOperator+"=watch", self)
+	x.shows("ACTIVE", "1 WAIT FOR YOU: A", "plain-operator", "client", "no loop runs here; clients of the command: 1")
+	x.press("A").shows("create configmaps default/parent-child", "← the client plain-operator/v1")
+	if wrote := p.wrote(t, "plain-operator"); len(wrote) > 0 {
+		t.Errorf("written before the yes: %q", wrote)
+	}
+	x.press("y").shows("apply configmaps default/parent-applied").press("C").shows("From now on, let every write of plain-operator go?").press("y")
+	x.press("<esc>").shows("clients of the command: 1").press("4").shows("Writes: ", "plain-operator", "delete", "configmaps default/doomed", "real")
+	x.press("L").shows("What the command prints: ", "waiting for late")
+	file := x.matches(`prints: (\S+\.log)`)
+	x.press("<esc>").shows("Writes: ").press("q").shows("Quit, and end the command, which writes for real?").press("y")
+	if code := x.ends(); code != 1 { // its word on SIGTERM
+		t.Errorf("exit code %d:\n%s", code, x.picture.String())
+	}
+	said := x.raw.String()
+	_, said, found := strings.Cut(said, "the command has ended with exit code 1; what it printed is in "+file+", and at last:\r\n")
+	if !found || !strings.Contains(said, "  waiting for late\r\n") || strings.Contains(said, "Failed to release lease") {
+		t.Errorf("it is not said how the command ended:\n%s", said)
+	}
+	if wrote := p.wrote(t, "plain-operator"); len(wrote) != 5 {
+		t.Errorf("the server has had %q, want five writes", wrote)
+	}
+	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v", info, err)
+	}
+}
+
+// What a command did can be looked at when it has ended by itself; its exit code is
+// the screen's.
+func TestExecEndsBehindTheScreen(t *testing.T) {
+	x := onTerminal(t, 100, 24, "exec", "--tui", "--sandbox", "--nodes=0", "--controllers=deployment", "--", "sh", "-c", "echo the last words >&2; exit 7")
+	x.shows("THE COMMAND has ended with exit code 7", "the last words").press("<esc>").shows("deployment").press("q")
+	if code := x.ends(); code != 7 {
+		t.Errorf("exit code %d:\n%s", code, x.picture.String())
+	}
+}
+
+// A command that does not end when it is asked to is killed, with what it has started.
+func TestCommandIsKilled(t *testing.T) {
+	in, out, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	_, signals := passSignals(t.Context(), os.Stderr, syscall.SIGUSR2)
+	defer signals.stop()
+	ctx, leave := context.WithCancelCause(t.Context())
+	c := &userCommand{args: []string{"sh", "-c", `trap "" TERM; sh -c "echo ready; sleep 1000"; exit 0`}, apart: true, grace: 50 * time.Millisecond}
+	c.sendOutput(out)
+	ended := make(chan error, 1)
+	go func() {
+		ended <- c.run(ctx, signals, nil, nil)
+		c.close()
+	}()
+	lines := bufio.NewScanner(in)
+	until(t, lines, "ready")
+	leave(errLeft)
+	var exit *commandExit
+	if err := <-ended; !errors.As(err, &exit) || exit.code != 128+int(syscall.SIGKILL) {
+		t.Errorf("got %v, want that it was killed", err)
+	}
+	for lines.Scan() { // until the last who could write is gone
+		t.Errorf("it prints %q", lines.Text())
 	}
 }

@@ -214,7 +214,7 @@ func (g *Gate) again(ctx context.Context, p guard.Pending, w *waiting, preview g
 // it has to wait. The lock is held.
 func (g *Gate) settle(w *waiting) bool {
 	w.asked.Braked = false
-	if g.closed {
+	if g.closed && (w.unasked == "" || g.brake.On()) {
 		w.finish("", skipped(w.subject, "the session is ending"))
 		return true
 	}
@@ -376,8 +376,9 @@ func (g *Gate) notify() {
 	g.changed = make(chan struct{})
 }
 
-// Close skips what waits and everything after it. Loops can end then: none of
-// their writes stands here.
+// Close skips what waits and everything after it but what needs nobody's leave: a
+// controller may give up its lease. Loops can end then: none of their writes stands
+// here.
 func (g *Gate) Close() {
 	g.mu.Lock()
 	defer g.mu.Unlock()

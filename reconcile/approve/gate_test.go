@@ -238,6 +238,18 @@ func TestUnasked(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Error(err)
 	}
+	w.gate.Close()
+	w.passes(w.create("own")) // a lease may be given up
+	w.skips(w.create("other"), "the session is ending")
+	w = newWorld(t, Options{Ask: true, Unasked: unasked})
+	w.asClient("operator")
+	w.gate.Brake("to look")
+	done = w.start(w.create("own"))
+	w.asked(1)
+	w.gate.Close()
+	if err := <-done; !Skipped(err) {
+		t.Errorf("got %v", err)
+	}
 	w = newWorld(t, Options{Unasked: unasked})
 	w.asClient("operator")
 	w.passes(w.create("own"))
