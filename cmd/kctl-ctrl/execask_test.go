@@ -73,7 +73,8 @@ func TestExecAsks(t *testing.T) {
 		verb, _, _ := strings.Cut(w, " ")
 		verbs = append(verbs, verb)
 	}
-	if want := []string{"create", "patch", "patch", "update", "delete"}; !slices.Equal(verbs, want) {
+	// Its patch may bring it to begin anew before it ends.
+	if want := []string{"create", "patch", "patch", "update", "delete"}; len(verbs) < len(want) || !slices.Equal(verbs[:len(want)], want) {
 		t.Errorf("the server has had %q, want %q", verbs, want)
 	}
 	if said, _ := os.ReadFile(output); !strings.Contains(string(said), "skipped by the user (kctl-ctrl has not sent this create)") {

@@ -29,8 +29,10 @@ type programInfo struct {
 	Version    versionInfo `json:"version"`
 
 	Kubeconfig []pathInfo `json:"kubeconfig"`
-	State      pathInfo   `json:"stateDirectory"`
-	Log        pathInfo   `json:"log"`
+	// Configuration is the user's, whether there is one or not.
+	Configuration pathInfo `json:"configuration"`
+	State         pathInfo `json:"stateDirectory"`
+	Log           pathInfo `json:"log"`
 	// Recordings is where the screen saves, and what is there.
 	Recordings     pathInfo   `json:"recordingsDirectory"`
 	RecordingFiles []pathInfo `json:"recordings"`
@@ -127,6 +129,13 @@ func gatherInfo(streams genericiooptions.IOStreams, getenv func(string) string) 
 	for _, path := range clientcmd.NewDefaultPathOptions().GetLoadingPrecedence() {
 		info.Kubeconfig = append(info.Kubeconfig, lookAt(path))
 	}
+	if path, err := configPath(getenv); err != nil {
+		info.Configuration = pathInfo{Problem: err.Error()}
+	} else if info.Configuration = lookAt(path); info.Configuration.Exists {
+		if _, err := loadConfig(getenv); err != nil {
+			info.Configuration.Problem = err.Error()
+		}
+	}
 	if dir, err := stateDir(); err != nil {
 		info.State = pathInfo{Problem: err.Error()}
 		info.Log, info.Recordings = info.State, info.State
@@ -178,6 +187,7 @@ func variables(getenv func(string) string) []variable {
 		{Name: "NO_COLOR", Means: "set and not empty: no colours"},
 		{Name: "TERM", Means: "dumb: no colours, no cursor movement"},
 		{Name: "COLORTERM", Means: "truecolor: 16 million colours on the screen"},
+		{Name: "XDG_CONFIG_HOME", Means: "where the configuration lies"},
 		{Name: "XDG_STATE_HOME", Means: "where the state directory lies"},
 		{Name: "XDG_RUNTIME_DIR", Means: "where sockets and sandboxes lie"},
 		{Name: "TMPDIR", Means: "where they lie otherwise"},
@@ -223,6 +233,7 @@ func (p programInfo) write(out io.Writer) error {
 	}
 	row("version", "kctl-ctrl "+p.Version.Version, "loops of Kubernetes "+p.Version.Kubernetes)
 	paths("kubeconfig", p.Kubeconfig...)
+	paths("configuration", p.Configuration)
 	paths("state directory", p.State)
 	paths("log", p.Log)
 	paths("recordings", slices.Concat([]pathInfo{p.Recordings}, p.RecordingFiles)...)

@@ -21,6 +21,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -47,7 +48,7 @@ type leastUse struct {
 
 func leastUses() []leastUse {
 	loops := "--controllers=deployment,replicaset"
-	const lease = "a sandbox has one owner: no Lease is held there"
+	const elsewhere = "it is for an election, which a sandbox needs none of; see the next use"
 	return []leastUse{{
 		name: "dry-run", flags: []string{loops},
 		play: func(c *leastCluster, n int) string { return c.runTwice(n, "run", loops) },
@@ -80,7 +81,20 @@ func leastUses() []leastUse {
 			c.deploy(fmt.Sprintf("active-%d", n), 1)
 			return c.run("run", loops, "--active", "--until-settled", "--timeout=15s", "--horizon=1s")
 		},
-		unseen: map[string]string{"leases.coordination.k8s.io": lease, "leases.coordination.k8s.io kube-controller-manager": lease},
+		unseen: map[string]string{
+			"leases.coordination.k8s.io": elsewhere, "leases.coordination.k8s.io kube-controller-manager": elsewhere,
+			"configmaps kube-root-ca.crt": elsewhere,
+		},
+	}, {
+		// Here it is the preflight that denies.
+		name: "active with an election", flags: []string{loops, "--mode=active"},
+		play: func(c *leastCluster, n int) string {
+			c.deploy(fmt.Sprintf("elected-%d", n), 1)
+			return c.run("run", loops, "--active", "--leader-elect", "--confirm=kctl-ctrl-sandbox", "--no-wait",
+				"--leader-elect-lease-duration=4s", "--leader-elect-renew-deadline=2s", "--leader-elect-retry-period=1s",
+				"--until-settled", "--timeout=15s", "--horizon=1s")
+		},
+		unseen: map[string]string{"configmaps kube-root-ca.crt": "it is read where there is no Lease; see TestCheckLease of package election"},
 	}}
 }
 
@@ -167,6 +181,9 @@ func startLeastCluster(t *testing.T) *leastCluster {
 	if c.client, err = kubernetes.NewForConfig(config); err != nil {
 		t.Fatal(err)
 	}
+	// A controller manager has worked here, and given its lease back.
+	_, err = c.client.CoordinationV1().Leases("kube-system").Create(t.Context(), &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: "kube-controller-manager"}}, metav1.CreateOptions{})
+	c.must(err)
 	c.deploy("web", 2)
 	labels := map[string]string{"app": "x"}
 	meta := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Name: name} }

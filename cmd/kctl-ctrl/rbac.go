@@ -214,6 +214,9 @@ func (o *rbacOptions) rules() ([]rights.Rule, error) {
 			how.Lease = &rights.Lease{Namespace: election.ResourceNamespace, Name: election.ResourceName}
 		}
 		needs = rights.OfLoops(loops, how)
+		if how.Lease != nil && o.use == rights.Active {
+			needs = append(needs, rights.OfPreflight(*how.Lease)...)
+		}
 	}
 	asked, err := rights.OfVerbs(asks)
 	if err != nil {

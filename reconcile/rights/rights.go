@@ -108,6 +108,18 @@ type Options struct {
 	Lease *Lease
 }
 
+// OfPreflight are the needs of what package election looks at before it stands for a
+// Lease: where there is none, the ConfigMap that every controller manager publishes,
+// and beside another Lease than kube-controller-manager's that one.
+func OfPreflight(l Lease) []Need {
+	usual := Lease{Namespace: "kube-system", Name: "kube-controller-manager"}
+	needs := []Need{{Right{Verb: "get", Resource: "configmaps", Name: "kube-root-ca.crt", Namespace: usual.Namespace}, "--active"}}
+	if l != usual {
+		needs = append(needs, Need{Right{Verb: "get", Group: "coordination.k8s.io", Resource: "leases", Name: usual.Name, Namespace: usual.Namespace}, "--active"})
+	}
+	return needs
+}
+
 // OfLoops are the needs of loops that run side by side.
 func OfLoops(loops []Loop, o Options) []Need {
 	var needs []Need

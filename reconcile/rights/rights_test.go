@@ -110,6 +110,22 @@ func golden(t *testing.T, name string, got []byte) {
 	}
 }
 
+// Another lease is not taken without a look at the usual one.
+func TestPreflight(t *testing.T) {
+	for lease, want := range map[Lease]string{
+		{"kube-system", "kube-controller-manager"}: "get configmaps kube-root-ca.crt",
+		{"kube-system", "other"}:                   "get configmaps kube-root-ca.crt, get leases.coordination.k8s.io kube-controller-manager",
+	} {
+		var got []string
+		for _, rule := range Merge(OfPreflight(lease)) {
+			got = append(got, strings.Join(rule.Verbs, ", ")+" "+rule.What())
+		}
+		if text := strings.Join(got, ", "); text != want {
+			t.Errorf("%v: %s, want %s", lease, text, want)
+		}
+	}
+}
+
 // The two forms are the same roles; JSON has the comments as an annotation.
 func TestFormsAreTheSame(t *testing.T) {
 	roles := Roles("test", Merge(OfLoops(loops(), Options{Mode: Active, Lease: &Lease{"kube-system", "x"}})))
