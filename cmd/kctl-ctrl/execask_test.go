@@ -189,3 +189,28 @@ func TestCommandIsKilled(t *testing.T) {
 		t.Errorf("it prints %q", lines.Text())
 	}
 }
+
+// Only so many files of what commands printed are kept, the latest.
+func TestExecKeepsFewOutputs(t *testing.T) {
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	var made []string
+	for i := range mostOutputs + 5 {
+		path, err := newOutputPath("op")
+		if err != nil {
+			t.Fatal(err)
+		}
+		// Names go by seconds; this is a later one.
+		path = strings.Replace(path, filepath.Base(path)[:17], time.Now().Add(time.Duration(i)*time.Second).Format("2006-01-02T150405"), 1)
+		made = append(made, path)
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	left, err := filepath.Glob(filepath.Join(filepath.Dir(made[0]), "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := made[len(made)-mostOutputs:]; !slices.Equal(left, want) {
+		t.Errorf("left are %q, want %q", left, want)
+	}
+}

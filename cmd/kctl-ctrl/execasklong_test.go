@@ -1,0 +1,145 @@
+//go:build execask
+
+package main
+
+import (
+	"bufio"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/approve"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+)
+
+// plainOperator is the command line of the operator of plain client-go, and a
+// kubeconfig for a cluster that has what it acts on.
+func plainOperator(t *testing.T, p *proof) (kubeconfig string, command []string) {
+	t.Helper()
+	kubeconfig, err := p.WriteKubeconfig("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return kubeconfig, []string{"env", asOperator + "=1", self}
+}
+
+// A dry run asks too: nothing of a write is tried before the yes, and nothing is
+// stored after it. The election is answered beside the lease's holder all the while.
+func TestAskedExecDry(t *testing.T) {
+	p := newProof(t)
+	p.seedForOperator(t)
+	kubeconfig, command := plainOperator(t, p)
+	for _, mode := range []state.Mode{state.ModeDryRunClient, state.ModeDryRunServer} {
+		t.Run(string(mode), func(t *testing.T) {
+			before := p.revisions(t)
+			earlier, _ := p.mutations(t)
+			journal := filepath.Join(t.TempDir(), "journal")
+			args := []string{"exec", "--" + string(mode), "--ask", "--kubeconfig", kubeconfig, "--journal-file", journal, "-o", "json", "--command-output", os.DevNull, "--"}
+			x := onTerminal(t, 120, 50, append(args, command...)...)
+			x.shows("question 1", "create configmaps default/parent-child")
+			if all, _ := p.mutations(t); len(all) != len(earlier) {
+				t.Errorf("sent before the yes: %q", all[len(earlier):])
+			}
+			x.press("y\n").shows("question 2", "apply configmaps default/parent-applied").press("c\n")
+			if code := x.ends(); code != exitOK {
+				t.Fatalf("exit code %d\n%s", code, x.picture.String())
+			}
+			for _, change := range changes(before, p.revisions(t)) {
+				t.Errorf("etcd: %s", change)
+			}
+			if _, real := p.mutations(t); len(real) > 0 {
+				t.Errorf("audit log: %q", real)
+			}
+			checkOperatorJournal(t, journalOf(t, journal), "plain-operator", mode)
+		})
+	}
+}
+
+// The brake holds the command's writes when a limit is passed, and SIGUSR1 releases
+// it: the command, which that signal would end, does not get it.
+func TestAskedExecBrake(t *testing.T) {
+	p := newProof(t)
+	p.seedConfigMaps(t)
+	kubeconfig, operator := plainOperator(t, p)
+	policy := filepath.Join(t.TempDir(), "policy.yaml")
+	text := "apiVersion: kctl-ctrl.dev/v1alpha1\nkind: ApprovePolicy\nallow:\n" +
+		"- {controllers: [plain-operator], verbs: [create, apply, patch, update, delete], kinds: [ConfigMap], namespaces: [default]}\nlimits: {writesPerMinute: 2}\n"
+	if err := os.WriteFile(policy, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	command := program(t, append([]string{"exec", "--active", "--approve-policy", policy, "--kubeconfig", kubeconfig, "--command-output", os.DevNull, "--"}, operator...)...)
+	stderr, err := command.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(stderr)
+	for round := 1; round <= 2; round++ { // five writes, two by two
+		until(t, lines, "BRAKE: no write leaves any more")
+		if wrote := p.wrote(t, "plain-operator"); len(wrote) != 2*round {
+			t.Errorf("the server has had %q when the brake came on, want %d writes", wrote, 2*round)
+		}
+		if err := command.Process.Signal(syscall.SIGUSR1); err != nil {
+			t.Fatal(err)
+		}
+		until(t, lines, "the brake was released by SIGUSR1")
+	}
+	for lines.Scan() {
+	}
+	if err := command.Wait(); err != nil {
+		t.Error(err)
+	}
+	if wrote := p.wrote(t, "plain-operator"); len(wrote) != 5 {
+		t.Errorf("the server has had %q, want five writes", wrote)
+	}
+}
+
+// A gate that asks nobody is seen by the test that nothing is written before the yes.
+func TestAskedExecWithABrokenGate(t *testing.T) {
+	for _, broken := range []bool{false, true} {
+		p := newProof(t)
+		p.seedConfigMaps(t)
+		kubeconfig, operator := plainOperator(t, p)
+		s, err := newSession(sessionOptions{logFile: filepath.Join(t.TempDir(), "log")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.approval.broken = approve.Broken{NeverAsks: broken}
+		s.decide(decision{ask: true, ofCommand: true})
+		o := execOptions{IOStreams: genericiooptions.IOStreams{Out: os.Stdout, ErrOut: os.Stderr}, kubeconfig: genericclioptions.NewConfigFlags(true)}
+		o.kubeconfig.KubeConfig = &kubeconfig
+		ctx, signals := passSignals(t.Context(), os.Stderr, syscall.SIGUSR2)
+		ended := make(chan error, 1)
+		go func() {
+			ended <- o.work(ctx, s, signals, state.ModeActive, nil, &userCommand{args: operator, streams: o.IOStreams})
+		}()
+		gate := s.approval.gate
+		if broken {
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+		} else {
+			await(t, "a question", func() bool { return len(gate.Questions()) == 1 })
+		}
+		wrote := p.wrote(t, "plain-operator")
+		if written := len(wrote) > 0; written != broken {
+			t.Errorf("broken: %v, nobody has said yes, and the server has had %q", broken, wrote)
+		}
+		gate.Close() // the operator fails on that
+		if !broken {
+			<-ended
+		}
+		signals.stop()
+		s.shutDown(os.Stderr)
+	}
+}
