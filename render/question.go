@@ -32,7 +32,7 @@ func answerKeys() []answerKey {
 		{"k", state.AnswerKey, ""},
 		{"c", state.AnswerController, ""},
 		{"v", state.AnswerVerb, ""},
-		{"s", state.AnswerSkip, "skip: the loop gets an error and tries again later"},
+		{"s", state.AnswerSkip, "skip: it is answered with an error, and the writer tries again later"},
 	}
 }
 

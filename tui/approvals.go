@@ -207,7 +207,7 @@ func (v *approvalsView) actions(m *model) []action {
 	}
 	return []action{
 		{keys: []string{"y"}, label: "yes", help: "Let this one write go.", off: none, do: func() tea.Cmd { return v.answer(e, state.AnswerYes) }},
-		{keys: []string{"s"}, label: "skip", help: "Answer it with an error: the loop tries again later.", off: skip, do: func() tea.Cmd { return v.answer(e, state.AnswerSkip) }},
+		{keys: []string{"s"}, label: "skip", help: "Answer it with an error: the writer tries again later.", off: skip, do: func() tea.Cmd { return v.answer(e, state.AnswerSkip) }},
 		{keys: []string{"K"}, label: "key", help: coversHelp(q, state.AnswerKey, "of this key"), off: firstOf(none, uncovered(q, state.AnswerKey)), do: func() tea.Cmd { return v.answer(e, state.AnswerKey) }},
 		{keys: []string{"C"}, label: "controller", help: coversHelp(q, state.AnswerController, "of this controller"), off: firstOf(none, uncovered(q, state.AnswerController)), do: func() tea.Cmd { return v.sure(e, q, state.AnswerController) }},
 		{keys: []string{"V"}, label: "verb", help: coversHelp(q, state.AnswerVerb, "with this verb"), off: firstOf(none, uncovered(q, state.AnswerVerb)), do: func() tea.Cmd { return v.sure(e, q, state.AnswerVerb) }},

@@ -84,6 +84,9 @@ func (a *asker) run(ctx context.Context) {
 	defer a.clear()
 	for {
 		changed := gate.Changed()
+		if ctx.Err() != nil {
+			return // what is not asked any more needs no word then
+		}
 		a.look(ctx)
 		select {
 		case <-ctx.Done():

@@ -59,8 +59,8 @@ func (a *commandAsking) start(ctx context.Context, s *session, journal *printer)
 	}
 	asked, leave := context.WithCancelCause(ctx)
 	quit := func(error) {
-		s.approval.gate.Close() // nothing more is written, nor asked
 		leave(errLeft)
+		s.approval.gate.Close() // nothing more is written
 	}
 	streams := genericiooptions.IOStreams{In: a.tty, Out: a.tty, ErrOut: a.tty}
 	return asked, startAsker(asked, s, journal, streams, quit)
