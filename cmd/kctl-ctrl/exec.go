@@ -108,6 +108,7 @@ credentials, in ~/.kube/config for one, and uses them, goes past the proxy.`,
 	flags.StringVar(&o.outputFile, "command-output", "", "send what the command prints to this file")
 	flags.BoolVar(&o.screen, "tui", false, "show the screen of 'tui' while the command runs, and send what it prints to a file")
 	flags.StringVar(&o.theme, "theme", "default", "with --tui: colours: default, high-contrast or mono")
+	_ = cmd.RegisterFlagCompletionFunc("theme", completeThemes)
 	o.approval.addTo(flags, "the command")
 	o.journal.addTo(flags)
 	o.recording.addTo(flags)

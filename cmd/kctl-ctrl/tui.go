@@ -118,9 +118,11 @@ func (o *tuiOptions) addTo(cmd *cobra.Command) {
 		o.controllers.AddElectionFlags(flags)
 	}
 	o.kubeconfig.AddFlags(flags)
-	_ = cmd.RegisterFlagCompletionFunc("theme", func(_ *cobra.Command, _ []string, word string) ([]string, cobra.ShellCompDirective) {
-		return startingWith(word, tui.Themes()), cobra.ShellCompDirectiveNoFileComp
-	})
+	_ = cmd.RegisterFlagCompletionFunc("theme", completeThemes)
+}
+
+func completeThemes(_ *cobra.Command, _ []string, word string) ([]string, cobra.ShellCompDirective) {
+	return startingWith(word, tui.Themes()), cobra.ShellCompDirectiveNoFileComp
 }
 
 func (o *tuiOptions) check() (state.Mode, error) {
