@@ -66,7 +66,7 @@ would give up meanwhile; the record says so. With --approve-policy a file says w
 may be written, and a controller there is the first word of a user agent.
 
 With --tui the screen takes the terminal, and questions wait there ('A'). The
-command's output goes to a file, which 'L' shows. Leaving the screen ends the command
+command's output goes to a file, which 'X' shows. Leaving the screen ends the command
 and what it has started: by SIGTERM, and after ten seconds by SIGKILL.
 
 The journal goes to standard error, or to the file of --journal-file; standard

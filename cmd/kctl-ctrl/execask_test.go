@@ -132,7 +132,7 @@ func TestExecOnTheScreen(t *testing.T) {
 	}
 	x.press("y").shows("apply configmaps default/parent-applied").press("C").shows("From now on, let every write of plain-operator go?").press("y")
 	x.press("<esc>").shows("clients of the command: 1").press("4").shows("Writes: ", "plain-operator", "delete", "configmaps default/doomed", "real")
-	x.press("L").shows("What the command prints: ", "waiting for late")
+	x.press("X").shows("What the command prints: ", "waiting for late")
 	file := x.matches(`prints: (\S+\.log)`)
 	x.press("<esc>").shows("Writes: ").press("q").shows("Quit, and end the command, which writes for real?").press("y")
 	if code := x.ends(); code != 1 { // its word on SIGTERM
