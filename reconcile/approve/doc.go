@@ -24,10 +24,10 @@
 // Conflict as done, and client-go repeats by itself what has a Retry-After.
 //
 // A write that has waited is looked at again before it leaves: Options.Recheck is
-// asked, and the object is read once more (guard.Pending.Unchanged). Where it has
-// changed so that the answer was given for something else, or the brake was put on
-// meanwhile, the write is answered with the same error, and the loop's next attempt
-// is a new question.
+// asked, and the object, or of a create its owner, is read once more
+// (guard.Pending.Unchanged). Where it has changed so that the answer was given for
+// something else, or the brake was put on meanwhile, the write is answered with the
+// same error, and the loop's next attempt is a new question.
 //
 // # Events
 //

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"mime"
 	"net/http"
+	"net/url"
 	"reflect"
 	"strings"
 	"time"
@@ -143,7 +144,13 @@ func (t *transport) get(req *http.Request, r Request) (object, error) {
 	if r.Subresource == "scale" {
 		where.Subresource = ""
 	}
-	get, err := http.NewRequestWithContext(req.Context(), http.MethodGet, parentURL(req.URL, where).String(), nil)
+	return t.fetch(req, parentURL(req.URL, where), r)
+}
+
+// fetch reads what is at a URL of the server, with the credentials of a request; r
+// is for the words of errors.
+func (t *transport) fetch(req *http.Request, at *url.URL, r Request) (object, error) {
+	get, err := http.NewRequestWithContext(req.Context(), http.MethodGet, at.String(), nil)
 	if err != nil {
 		return nil, fmt.Errorf("read %s before answering: %w", r.Object, err)
 	}

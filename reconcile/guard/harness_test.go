@@ -35,8 +35,9 @@ type server struct {
 	mu       sync.Mutex
 	arrivals []arrival
 	objects  map[string]string
-	// onWrite, if set, answers the writes.
+	// onWrite, if set, answers the writes; onRead the GETs for which it returns true.
 	onWrite http.HandlerFunc
+	onRead  func(http.ResponseWriter, *http.Request) bool
 }
 
 func newServer(t testing.TB) *server {
@@ -55,10 +56,11 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !found && r.Method == http.MethodPatch { // of a subresource
 		object, found = s.objects[path.Dir(r.URL.Path)]
 	}
-	onWrite := s.onWrite
+	onWrite, onRead := s.onWrite, s.onRead
 	s.mu.Unlock()
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	switch {
+	case r.Method == http.MethodGet && onRead != nil && onRead(w, r):
 	case r.Method != http.MethodGet && onWrite != nil:
 		onWrite(w, r)
 	case r.Method == http.MethodGet && found:

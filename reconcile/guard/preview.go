@@ -101,19 +101,23 @@ func readAhead(ctx context.Context, req *http.Request) (*http.Request, error) {
 //     resourceVersion;
 //   - of a delete and an eviction, uid and resourceVersion, with the cache where
 //     the server may not be asked;
-//   - nothing of a create, of the delete of a collection, and of an update that
-//     carries its resourceVersion: the server compares that itself.
+//   - of a create, that of an apply among them, whether the controller that its
+//     object names as its owner is still there;
+//   - nothing of the delete of a collection, and of an update that carries its
+//     resourceVersion: the server compares that itself.
 //
 // A moment remains between this and the server.
 func (p Pending) Unchanged(ctx context.Context, was Preview) error {
 	w := p.write
+	fresh := &transport{guard: w.guard, next: p.via.next, fresh: true}
 	switch {
+	case !startsFromObject(w.request) && w.request.Verb == "create":
+		return p.ownerStands(ctx, fresh)
 	case !startsFromObject(w.request):
 		return nil
 	case w.request.Verb == "update" && p.sentVersion() != "":
 		return nil
 	}
-	fresh := &transport{guard: w.guard, next: p.via.next, fresh: true}
 	now, err := p.preview(ctx, fresh)
 	if apierrors.IsForbidden(err) {
 		now, err = p.preview(ctx, p.via)
@@ -127,6 +131,10 @@ func (p Pending) Unchanged(ctx context.Context, was Preview) error {
 		return fmt.Errorf("read it once more: %w", err)
 	case now.UID != was.UID:
 		return errors.New("another object has its name now")
+	case now.UID == "" && w.request.Verb == "apply":
+		if err := p.ownerStands(ctx, fresh); err != nil {
+			return err
+		}
 	}
 	switch w.request.Verb {
 	case "update", "patch", "apply":
