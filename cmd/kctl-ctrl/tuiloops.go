@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
-	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/tap"
 	"github.com/kctl-ctrl/kctl-ctrl/render"
 	"github.com/kctl-ctrl/kctl-ctrl/tui"
@@ -180,22 +178,4 @@ func (l screenLoops) Unbreak(number int) error {
 	}
 	l.s.note("controllers", "breakpoint %d was removed", number)
 	return nil
-}
-
-// beforeWrite is the guard's hook: it holds what a breakpoint stops, and then has
-// next, which may be nil, decide. Events are never held: their broadcaster writes
-// one after the other, and the controller does not wait for them.
-func (s *session) beforeWrite(next func(context.Context, guard.Pending) error) func(context.Context, guard.Pending) error {
-	return func(ctx context.Context, w guard.Pending) error {
-		if !w.IsEvent() {
-			cause := w.Cause()
-			if err := s.tap.BeforeWrite(ctx, cmp.Or(cause.Controller, w.Controller()), cause, w.String); err != nil {
-				return err
-			}
-		}
-		if next == nil {
-			return nil
-		}
-		return next(ctx, w)
-	}
 }

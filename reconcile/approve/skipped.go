@@ -6,6 +6,8 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard"
 )
 
 // CauseSkipped is the cause in the details of a Status that a gate, not a
@@ -15,6 +17,10 @@ const CauseSkipped metav1.CauseType = "SkippedByApproval"
 // Skipped reports whether err, as a client returned it, is the answer to a
 // skipped write.
 func Skipped(err error) bool { return apierrors.HasStatusCause(err, CauseSkipped) }
+
+// Skip answers a write that somebody else than a Gate has held and does not let go,
+// as a Gate answers a skipped one.
+func Skip(p guard.Pending, reason string) error { return skipped(subjectOf(p), reason) }
 
 // skipped is that answer: an error inside the server, which every loop backs off
 // on. See the package comment for why it is no other.

@@ -13,6 +13,9 @@ type Pending struct {
 // Controller is the writer, as in the record.
 func (p Pending) Controller() string { return p.write.event.Controller }
 
+// Mode says what becomes of it: in ModeActive, and only there, it is stored.
+func (p Pending) Mode() state.Mode { return p.write.guard.mode }
+
 // Cause says why its goroutine writes.
 func (p Pending) Cause() state.Cause { return p.write.event.Cause }
 
