@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"time"
 
@@ -70,12 +69,8 @@ var errNoneChosen = errors.New("the loops that are to write are not named")
 // refuse says why loops must not write to a context, whatever its cluster says and
 // whatever the user confirms. It asks nobody.
 func (o *runOptions) refuse(name string, chosen bool) error {
-	config, err := loadConfig(os.Getenv)
-	if err != nil {
+	if err := o.unprotected(name); err != nil {
 		return err
-	}
-	if pattern := config.protects(name); pattern != "" {
-		return fmt.Errorf("context %q is protected (protectedContexts: %s in %s): use a dry run, or choose another with --context", name, pattern, config.path)
 	}
 	// What is confirmed and protected is a context: it has to be the context that says
 	// where the writes go.
