@@ -198,6 +198,7 @@ func (o *runOptions) stand(ctx context.Context, s *session, c standing, confirme
 	return &tenure{
 		s: s, e: e, config: config, component: c.component, context: c.context, namespace: *o.kubeconfig.Namespace,
 		started: o.started(state.ModeActive, c.context, said.version),
+		again:   func(ctx context.Context) error { return o.stillMay(ctx, s, c, said.version) },
 	}, nil
 }
 

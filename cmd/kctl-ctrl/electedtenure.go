@@ -24,18 +24,30 @@ type tenure struct {
 	namespace string
 	// started tells the journal of the mode.
 	started state.SessionStarted
+	// again asks what was asked before the wait for the lease.
+	again func(context.Context) error
 
 	led    bool // its loops were started
 	ending sync.Once
 	ended  error
 }
 
-// acquire waits until this process leads.
+// acquire waits until this process leads, and may still do so. After an error, end
+// gives the lease back.
 func (t *tenure) acquire(ctx context.Context) error {
 	if err := t.e.Acquire(ctx); err != nil {
 		return explain(err, "hold the lease "+t.e.Lease()+" of context "+t.context)
 	}
-	return nil
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go func() {
+		select {
+		case <-t.e.Lost():
+			cancel(t.e.Err())
+		case <-ctx.Done():
+		}
+	}()
+	return t.again(ctx)
 }
 
 // lead starts the loops to write for real. None of the session's may run.
