@@ -2,13 +2,11 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 
@@ -134,56 +132,4 @@ func guardFor(ctx context.Context, s *session, target connect.Target, mode state
 		}
 	}
 	return s.guarded(options)
-}
-
-// localGroups asks which API groups kube-apiserver serves itself, its
-// CustomResourceDefinitions included: those honour dryRun. An aggregated API
-// server may not. Where the user may not ask, only the built-in groups count.
-func localGroups(ctx context.Context, target connect.Target) (func(string) bool, error) {
-	readOnly, err := guard.New(guard.Options{Mode: state.ModeReadOnly, Server: target.Server(), BasePath: target.Path()})
-	if err != nil {
-		return nil, err
-	}
-	config, err := target.Config(readOnly.Wrap, connect.Limits{})
-	if err != nil {
-		return nil, err
-	}
-	return localGroupsOf(ctx, config)
-}
-
-func localGroupsOf(ctx context.Context, config *rest.Config) (func(string) bool, error) {
-	client, err := discovery.NewDiscoveryClientForConfig(config)
-	if err != nil {
-		return nil, fmt.Errorf("make a client for %s: %w", config.Host, err)
-	}
-	raw, err := client.RESTClient().Get().AbsPath("/apis/apiregistration.k8s.io/v1/apiservices").DoRaw(ctx)
-	if err != nil {
-		if apierrors.IsForbidden(err) {
-			return guard.BuiltinGroup, nil
-		}
-		return nil, explain(err, "ask "+config.Host+" which API groups it serves itself")
-	}
-	return trustedGroups(raw)
-}
-
-// trustedGroups reads a list of APIServices: a group is trusted if none of its
-// versions is served by a Service.
-func trustedGroups(raw []byte) (func(string) bool, error) {
-	var list struct {
-		Items []struct {
-			Spec struct {
-				Group   string
-				Service *struct{ Name string }
-			}
-		}
-	}
-	if err := json.Unmarshal(raw, &list); err != nil {
-		return nil, fmt.Errorf("read the list of APIServices: %w", err)
-	}
-	local := map[string]bool{}
-	for _, item := range list.Items {
-		before, seen := local[item.Spec.Group]
-		local[item.Spec.Group] = item.Spec.Service == nil && (before || !seen)
-	}
-	return func(group string) bool { return local[group] }, nil
 }
