@@ -1,6 +1,8 @@
 package proxy_test
 
 import (
+	"bytes"
+	"encoding/pem"
 	"io"
 	"log"
 	"net/http"
@@ -110,7 +112,16 @@ func start(t *testing.T, a *api, mode state.Mode, change func(*proxy.Options)) (
 	t.Helper()
 	j := newJournal()
 	clients := proxy.NewClients(nil)
-	g, err := guard.New(guard.Options{Mode: mode, Server: a.URL, Recorder: j, Writer: clients.Of, Local: proxy.NewLeases(j, nil)})
+	options := guard.Options{Mode: mode, Server: a.URL, Recorder: j, Writer: clients.Of, Local: proxy.NewLeases(j, nil)}
+	if mode == state.ModeActive {
+		ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.Certificate().Raw})
+		grant, err := guard.GrantSandbox(a.URL, ca, func(of []byte) bool { return bytes.Equal(of, ca) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		options.Grant = grant
+	}
+	g, err := guard.New(options)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,7 +28,37 @@ func TestToken(t *testing.T) {
 	a := newAPI(t, func(w http.ResponseWriter, r *http.Request) {
 		writeJSON(w, http.StatusOK, `{"kind":"PodList","apiVersion":"v1","metadata":{},"items":[]}`)
 	})
+	broken, _ := start(t, a, state.ModeDryRunClient, func(o *proxy.Options) { o.Broken.AdmitAnyone = true })
+	if let := strangersLetIn(t, broken); len(let) != 7 || len(a.seen()) == 0 {
+		t.Errorf("a proxy that admits anyone lets in %q, and passes on %d: the test cannot see that it does", let, len(a.seen()))
+	}
+	before := len(a.seen())
 	p, j := start(t, a, state.ModeDryRunClient, nil)
+	if let := strangersLetIn(t, p); len(let) != 0 {
+		t.Errorf("let in: %q", let)
+	}
+	if passed := a.seen()[before:]; len(passed) != 0 {
+		t.Errorf("the server was asked without the token: %v", passed)
+	}
+	if notes := of[state.Note](j); len(notes) != 1 || !notes[0].Warning {
+		t.Errorf("seven requests without a token are noted as %v", notes)
+	}
+	if _, err := clientOf(t, p).CoreV1().Pods("").List(t.Context(), metav1.ListOptions{}); err != nil {
+		t.Errorf("with the token: %v", err)
+	}
+	for _, r := range a.seen()[before:] {
+		if got := r.Header.Values("Authorization"); !slices.Equal(got, []string{"Bearer " + serversToken}) {
+			t.Errorf("the server saw the credentials %q", got)
+		}
+	}
+	if err := clientOf(t, p).CoreV1().RESTClient().Get().AbsPath("/api/v1/pods").Do(t.Context()).Error(); err != nil {
+		t.Error(err)
+	}
+}
+
+// strangersLetIn are those without the token who get another answer than 401.
+func strangersLetIn(t *testing.T, p *proxy.Proxy) (let []string) {
+	t.Helper()
 	right := p.Endpoint().Token
 	for name, header := range map[string]string{
 		"none": "", "wrong": "Bearer " + strings.Repeat("A", len(right)), "shorter": "Bearer " + right[:len(right)-1], "longer": "Bearer " + right + "A",
@@ -47,26 +77,10 @@ func TestToken(t *testing.T) {
 		}
 		resp.Body.Close()
 		if resp.StatusCode != http.StatusUnauthorized || resp.Header.Get("WWW-Authenticate") == "" {
-			t.Errorf("%s: %d, want 401", name, resp.StatusCode)
+			let = append(let, name)
 		}
 	}
-	if len(a.seen()) != 0 {
-		t.Errorf("the server was asked without the token: %v", a.seen())
-	}
-	if notes := of[state.Note](j); len(notes) != 1 || !notes[0].Warning {
-		t.Errorf("seven requests without a token are noted as %v", notes)
-	}
-	if _, err := clientOf(t, p).CoreV1().Pods("").List(t.Context(), metav1.ListOptions{}); err != nil {
-		t.Errorf("with the token: %v", err)
-	}
-	for _, r := range a.seen() {
-		if got := r.Header.Values("Authorization"); !slices.Equal(got, []string{"Bearer " + serversToken}) {
-			t.Errorf("the server saw the credentials %q", got)
-		}
-	}
-	if err := clientOf(t, p).CoreV1().RESTClient().Get().AbsPath("/api/v1/pods").Do(t.Context()).Error(); err != nil {
-		t.Error(err)
-	}
+	return let
 }
 
 // A watch's first event is read while the server still holds the answer open, and
@@ -158,7 +172,7 @@ func TestWatchEndsWithItsClient(t *testing.T) {
 // Upgrades are refused in every mode, with the token too, whatever asks for them.
 func TestUpgradesAreRefused(t *testing.T) {
 	a := newAPI(t, func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(http.StatusTeapot) })
-	for _, mode := range []state.Mode{state.ModeReadOnly, state.ModeDryRunClient, state.ModeDryRunServer} {
+	for _, mode := range []state.Mode{state.ModeReadOnly, state.ModeDryRunClient, state.ModeDryRunServer, state.ModeActive} {
 		p, j := start(t, a, mode, nil)
 		for _, test := range []struct{ method, path, upgrade string }{
 			{http.MethodGet, "/api/v1/namespaces/a/pods/p/exec?command=id", "websocket"},
@@ -197,26 +211,29 @@ func TestUpgradesAreRefused(t *testing.T) {
 
 // Even a transport that lets an upgrade through gets none carried.
 func TestNoProtocolIsSwitched(t *testing.T) {
-	a := newAPI(t, func(http.ResponseWriter, *http.Request) {})
-	ours, theirs := net.Pipe()
-	defer theirs.Close()
-	p, _ := start(t, a, state.ModeDryRunClient, func(o *proxy.Options) {
-		o.Upstream = roundTripper(func(r *http.Request) (*http.Response, error) {
-			return &http.Response{StatusCode: http.StatusSwitchingProtocols, Header: http.Header{"Connection": {"Upgrade"}, "Upgrade": {"websocket"}}, Body: ours, Request: r}, nil
+	for _, broken := range []bool{false, true} {
+		a := newAPI(t, func(http.ResponseWriter, *http.Request) {})
+		ours, theirs := net.Pipe()
+		defer theirs.Close()
+		p, _ := start(t, a, state.ModeDryRunClient, func(o *proxy.Options) {
+			o.Broken.CarryUpgrades = broken
+			o.Upstream = roundTripper(func(r *http.Request) (*http.Response, error) {
+				return &http.Response{StatusCode: http.StatusSwitchingProtocols, Header: http.Header{"Connection": {"Upgrade"}, "Upgrade": {"websocket"}}, Body: ours, Request: r}, nil
+			})
 		})
-	})
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.Endpoint().URL+"/api/v1/namespaces/a/pods/p/exec", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.Header = http.Header{"Authorization": {"Bearer " + p.Endpoint().Token}, "Connection": {"Upgrade"}, "Upgrade": {"websocket"}}
-	resp, err := oldClient(t, p).Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	resp.Body.Close()
-	if resp.StatusCode != http.StatusServiceUnavailable {
-		t.Errorf("got %d", resp.StatusCode)
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.Endpoint().URL+"/api/v1/namespaces/a/pods/p/exec", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header = http.Header{"Authorization": {"Bearer " + p.Endpoint().Token}, "Connection": {"Upgrade"}, "Upgrade": {"websocket"}}
+		resp, err := oldClient(t, p).Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if want := map[bool]int{false: http.StatusServiceUnavailable, true: http.StatusSwitchingProtocols}[broken]; resp.StatusCode != want {
+			t.Errorf("broken %v: got %d, want %d", broken, resp.StatusCode, want)
+		}
 	}
 }
 
@@ -259,29 +276,28 @@ func TestWritesPassTheGuard(t *testing.T) {
 // What a client says of other users: front proxies' words go, impersonation
 // stays, unless the proxy's own user is acting as another one already.
 func TestHeadersOfUsers(t *testing.T) {
-	a := newAPI(t, func(w http.ResponseWriter, r *http.Request) { writeJSON(w, http.StatusOK, `{"gitVersion":"v1.37.1"}`) })
 	for _, impersonates := range []bool{false, true} {
-		p, _ := start(t, a, state.ModeReadOnly, func(o *proxy.Options) { o.Impersonates = impersonates })
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.Endpoint().URL+"/version", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		req.Header = http.Header{"Authorization": {"Bearer " + p.Endpoint().Token}, "X-Remote-User": {"admin"}, "X-Remote-Extra-A": {"b"}, "Impersonate-User": {"jane"}}
-		before := len(a.seen())
-		resp, err := httpClient(t, p).Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		resp.Body.Close()
-		arrived := a.seen()[before:]
-		if impersonates {
-			if resp.StatusCode != http.StatusForbidden || len(arrived) != 0 {
-				t.Errorf("a third user: %d, %d arrivals", resp.StatusCode, len(arrived))
+		for _, broken := range []bool{false, true} {
+			a := newAPI(t, func(w http.ResponseWriter, r *http.Request) { writeJSON(w, http.StatusOK, `{"gitVersion":"v1.37.1"}`) })
+			p, _ := start(t, a, state.ModeReadOnly, func(o *proxy.Options) { o.Impersonates, o.Broken.KeepHeaders = impersonates, broken })
+			req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.Endpoint().URL+"/version", nil)
+			if err != nil {
+				t.Fatal(err)
 			}
-			continue
-		}
-		if len(arrived) != 1 || arrived[0].Header.Get("Impersonate-User") != "jane" || arrived[0].Header.Get("X-Remote-User")+arrived[0].Header.Get("X-Remote-Extra-A") != "" {
-			t.Errorf("the server saw %v", arrived)
+			req.Header = http.Header{"Authorization": {"Bearer " + p.Endpoint().Token}, "X-Remote-User": {"admin"}, "X-Remote-Extra-A": {"b"}, "Impersonate-User": {"jane"}}
+			resp, err := httpClient(t, p).Do(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			resp.Body.Close()
+			arrived := a.seen()
+			kept := resp.StatusCode == http.StatusForbidden && len(arrived) == 0 // where it impersonates
+			if !impersonates {
+				kept = len(arrived) == 1 && arrived[0].Header.Get("Impersonate-User") == "jane" && arrived[0].Header.Get("X-Remote-User")+arrived[0].Header.Get("X-Remote-Extra-A") == ""
+			}
+			if kept == broken {
+				t.Errorf("impersonates %v, broken %v: %d, the server saw %v", impersonates, broken, resp.StatusCode, arrived)
+			}
 		}
 	}
 }
