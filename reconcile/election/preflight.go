@@ -53,7 +53,9 @@ type Held struct {
 
 // CheckLease reads the Lease, and refuses where it does not tell whether another
 // controller manager works here: it cannot be read, or it is missing on a cluster
-// that one has worked on, as on managed control planes.
+// that one has worked on, as on managed control planes. One that holds no lease, or
+// another, is not seen beside a lease that has expired: what it has written last says
+// nothing of a quiet cluster (docs/active.md).
 func CheckLease(ctx context.Context, client kubernetes.Interface, namespace, name string) (Held, error) {
 	if namespace != DefaultNamespace || name != DefaultName {
 		if err := checkDefault(ctx, client); err != nil {
