@@ -193,3 +193,12 @@ func missingRight(err error) (right, string) {
 	}
 	return right{verb: parts[2], resource: parts[3], group: parts[4], namespace: parts[5]}, fmt.Sprintf("user %q", parts[1])
 }
+
+// causeOf prefers the reason for which ctx ended to the errors that followed
+// from it.
+func causeOf(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	return err
+}

@@ -15,6 +15,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/plan"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/sandbox"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
@@ -153,4 +154,43 @@ func runWith(ctx context.Context, streams genericiooptions.IOStreams, kubeconfig
 	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
 	command.WaitDelay = 2 * time.Second
 	return exitOf(args[0], command.Run())
+}
+
+// crashed is closed when the sandbox's child ends unasked; without a sandbox it
+// never is.
+func (s *session) crashed() <-chan struct{} {
+	if s.sandbox == nil {
+		return nil
+	}
+	return s.sandbox.Exited()
+}
+
+func (s *session) crash() error {
+	if err := s.sandbox.Err(); err != nil {
+		return fmt.Errorf("the sandbox's control plane ended: %w", err)
+	}
+	return errors.New("the sandbox's control plane ended")
+}
+
+// apply puts manifests into the sandbox.
+func (s *session) apply(ctx context.Context, objects []plan.Object, namespace string) error {
+	cluster, err := plan.NewCluster(s.world)
+	if err != nil {
+		return err
+	}
+	options := s.applyOptions
+	options.Namespace = namespace
+	applied, err := cluster.Apply(ctx, objects, options)
+	if err != nil {
+		return fmt.Errorf("apply the manifests:\n%w", err)
+	}
+	for _, warning := range applied.Warnings {
+		s.hub.Record(state.Note{Source: "apply", Text: warning, Warning: true})
+	}
+	for _, result := range applied.Results {
+		if result.Note != "" {
+			s.note("apply", "%s", result.Note)
+		}
+	}
+	return nil
 }
