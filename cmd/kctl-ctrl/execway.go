@@ -76,7 +76,10 @@ func guardedWay(s *session, o guard.Options, namespace string, connectBy func(co
 
 // nameTaken reports the names that this session's own writers bear in the journal.
 func (s *session) nameTaken() func(string) bool {
-	taken := []string{"apply", "exec", "guard", "hub", "kctl-ctrl", "kube-scheduler", "session", "settle", "simulated-nodes", "simulated-provisioner"}
+	taken := []string{
+		"apply", "approve", "attach", "controllers", "election", "exec", "guard", "hub", "kctl-ctrl", "kube-scheduler", "recording",
+		"sandbox", "session", "settle", "simulated-nodes", "simulated-provisioner", "simulation", "why",
+	}
 	if manager := s.manager.Load(); manager != nil {
 		for _, status := range manager.Statuses() {
 			taken = append(taken, status.Controller)
