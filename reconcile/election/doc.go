@@ -1,5 +1,5 @@
 // Package election lets this process write to a cluster only while it holds the
-// Lease of kube-controller-manager, so that two sets of the same loops never
+// Lease of kube-controller-manager, or of kube-scheduler, so that two of them never
 // work side by side.
 //
 //	e, err := election.New(election.Options{Client: leases, Clock: clock, …})
@@ -8,7 +8,7 @@
 //	…                                           // start the loops; end when e.Lost() is closed
 //	err = e.Release(ctx)                        // once the loops have returned
 //
-// The candidate is client-go's LeaderElector, with kube-controller-manager's
+// The candidate is client-go's LeaderElector, with the component's
 // lease, format and timing. This package adds what the LeaderElector does not
 // give.
 //

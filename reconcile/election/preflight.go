@@ -2,22 +2,44 @@ package election
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/client-go/kubernetes"
 )
 
-// The Lease of kube-controller-manager, unless its flags say otherwise.
-const (
-	DefaultNamespace = "kube-system"
-	DefaultName      = "kube-controller-manager"
-)
+// A Component is what an election is held for: a process of the control plane whose
+// place this one takes. The zero Component is none.
+type Component struct {
+	// Namespace and Name are those of its Lease, unless its flags say otherwise.
+	Namespace, Name string
+	// what it is in a sentence: "controller manager".
+	what string
+	// trace finds what is left of it on a cluster where it works or has, though
+	// there is no Lease; empty where there is nothing.
+	trace func(context.Context, kubernetes.Interface) (string, error)
+}
+
+// ControllerManager is kube-controller-manager.
+func ControllerManager() Component {
+	return Component{Namespace: namespace, Name: "kube-controller-manager", what: "controller manager", trace: publishedRoots}
+}
+
+// Scheduler is kube-scheduler.
+func Scheduler() Component {
+	return Component{Namespace: namespace, Name: "kube-scheduler", what: "scheduler", trace: boundPod}
+}
+
+// namespace is where the components' leases are.
+const namespace = metav1.NamespaceSystem
 
 // minors are those of the API servers that the loops of this program may write
 // to: a controller manager is as old as its API server or one minor older
@@ -51,14 +73,14 @@ type Held struct {
 	Since, RenewTime time.Time
 }
 
-// CheckLease reads the Lease, and refuses where it does not tell whether another
-// controller manager works here: it cannot be read, or it is missing on a cluster
-// that one has worked on, as on managed control planes. One that holds no lease, or
-// another, is not seen beside a lease that has expired: what it has written last says
-// nothing of a quiet cluster (docs/active.md).
-func CheckLease(ctx context.Context, client kubernetes.Interface, namespace, name string) (Held, error) {
-	if namespace != DefaultNamespace || name != DefaultName {
-		if err := checkDefault(ctx, client); err != nil {
+// CheckLease reads the Lease, and refuses where it does not tell whether another such
+// component works here: it cannot be read, or it is missing on a cluster that one has
+// worked on, as on managed control planes. One that holds no lease, or another, is not
+// seen beside a lease that has expired: what it has written last says nothing of a
+// quiet cluster (docs/active.md).
+func (c Component) CheckLease(ctx context.Context, client kubernetes.Interface, namespace, name string) (Held, error) {
+	if namespace != c.Namespace || name != c.Name {
+		if err := c.checkDefault(ctx, client); err != nil {
 			return Held{}, err
 		}
 	}
@@ -67,25 +89,24 @@ func CheckLease(ctx context.Context, client kubernetes.Interface, namespace, nam
 	case err == nil:
 		return heldBy(lease.Spec), nil
 	case apierrors.IsForbidden(err):
-		return Held{}, unreadable(namespace, name)
+		return Held{}, c.unreadable(namespace, name)
 	case !apierrors.IsNotFound(err):
 		return Held{}, fmt.Errorf("read the lease %s/%s: %w", namespace, name, err)
 	}
-	// Nobody has held it, or it is kept elsewhere. The publisher of the root
-	// certificates is a loop of every kube-controller-manager.
-	const published = "kube-root-ca.crt"
-	_, err = client.CoreV1().ConfigMaps(DefaultNamespace).Get(ctx, published, metav1.GetOptions{})
+	// Nobody has held it, or it is kept elsewhere.
+	trace, err := c.trace(ctx, client)
+	var hidden *hiddenError
 	switch {
-	case apierrors.IsNotFound(err):
-		return Held{}, nil
-	case apierrors.IsForbidden(err):
-		return Held{}, refusal("there is no lease %s/%s, and you may not read the ConfigMap %s/%s, which tells whether a controller manager works here all the same: ask for that right, or use a dry run",
-			namespace, name, DefaultNamespace, published)
+	case errors.As(err, &hidden):
+		return Held{}, refusal("there is no lease %s/%s, and you may not %s, which tells whether a %s works here all the same: ask for that right, or use a dry run",
+			namespace, name, hidden.right, c.what)
 	case err != nil:
-		return Held{}, fmt.Errorf("read the ConfigMap %s/%s: %w", DefaultNamespace, published, err)
+		return Held{}, err
+	case trace == "":
+		return Held{}, nil
 	}
-	return Held{}, refusal("there is no lease %s/%s, yet a controller manager works here or has (it left the ConfigMap %s/%s): this control plane hides its lease, or uses another, which --leader-elect-resource-name can name: use a dry run, or a sandbox",
-		namespace, name, DefaultNamespace, published)
+	return Held{}, refusal("there is no lease %s/%s, yet a %s works here or has (%s): this control plane hides its lease, or uses another, which --leader-elect-resource-name can name: use a dry run, or a sandbox",
+		namespace, name, c.what, trace)
 }
 
 func heldBy(spec coordinationv1.LeaseSpec) Held {
@@ -103,21 +124,68 @@ func heldBy(spec coordinationv1.LeaseSpec) Held {
 	return h
 }
 
-func unreadable(namespace, name string) error {
-	return refusal("you may not read the lease %s/%s, and without it nothing tells whether another controller manager works here: ask for the right to get it, or use a dry run", namespace, name)
+// hiddenError says which right is missing to find a trace.
+type hiddenError struct{ right string }
+
+func (e *hiddenError) Error() string { return "you may not " + e.right }
+
+// publishedRoots is the work of a loop that every kube-controller-manager has.
+func publishedRoots(ctx context.Context, client kubernetes.Interface) (string, error) {
+	const published = "kube-root-ca.crt"
+	_, err := client.CoreV1().ConfigMaps(namespace).Get(ctx, published, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return "", nil
+	case apierrors.IsForbidden(err):
+		return "", &hiddenError{"read the ConfigMap " + namespace + "/" + published}
+	case err != nil:
+		return "", fmt.Errorf("read the ConfigMap %s/%s: %w", namespace, published, err)
+	}
+	return "it left the ConfigMap " + namespace + "/" + published, nil
 }
 
-// checkDefault keeps --leader-elect-resource-name from leading past the
-// controller manager that holds the usual lease.
-func checkDefault(ctx context.Context, client kubernetes.Interface) error {
-	lease, err := client.CoordinationV1().Leases(DefaultNamespace).Get(ctx, DefaultName, metav1.GetOptions{})
+// boundPod is a pod that asks for the default scheduler and has a node. A kubelet
+// makes such pods for those of its files, bound from the first; others that were
+// created with a node cannot be told from bound ones, and count.
+func boundPod(ctx context.Context, client kubernetes.Interface) (string, error) {
+	options := metav1.ListOptions{
+		Limit:         500,
+		FieldSelector: fields.AndSelectors(fields.OneTermEqualSelector("spec.schedulerName", corev1.DefaultSchedulerName), fields.OneTermNotEqualSelector("spec.nodeName", "")).String(),
+	}
+	for {
+		pods, err := client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, options)
+		switch {
+		case apierrors.IsForbidden(err):
+			return "", &hiddenError{"list pods"}
+		case err != nil:
+			return "", fmt.Errorf("look for a pod that was given a node: %w", err)
+		}
+		for _, pod := range pods.Items {
+			if _, mirrored := pod.Annotations[corev1.MirrorPodAnnotationKey]; !mirrored {
+				return fmt.Sprintf("the pod %s/%s has a node", pod.Namespace, pod.Name), nil
+			}
+		}
+		if options.Continue = pods.Continue; options.Continue == "" {
+			return "", nil
+		}
+	}
+}
+
+func (c Component) unreadable(namespace, name string) error {
+	return refusal("you may not read the lease %s/%s, and without it nothing tells whether another %s works here: ask for the right to get it, or use a dry run", namespace, name, c.what)
+}
+
+// checkDefault keeps --leader-elect-resource-name from leading past whoever holds
+// the usual lease.
+func (c Component) checkDefault(ctx context.Context, client kubernetes.Interface) error {
+	lease, err := client.CoordinationV1().Leases(c.Namespace).Get(ctx, c.Name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil
 	case apierrors.IsForbidden(err):
-		return unreadable(DefaultNamespace, DefaultName)
+		return c.unreadable(c.Namespace, c.Name)
 	case err != nil:
-		return fmt.Errorf("read the lease %s/%s: %w", DefaultNamespace, DefaultName, err)
+		return fmt.Errorf("read the lease %s/%s: %w", c.Namespace, c.Name, err)
 	}
 	spec := lease.Spec
 	if spec.HolderIdentity == nil || *spec.HolderIdentity == "" {
@@ -129,5 +197,5 @@ func checkDefault(ctx context.Context, client kubernetes.Interface) error {
 	if spec.RenewTime != nil && time.Since(spec.RenewTime.Time) > past {
 		return nil
 	}
-	return refusal("%s holds the lease %s/%s, the one of kube-controller-manager: leave --leader-elect-resource-name and -namespace out to stand by for it", *spec.HolderIdentity, DefaultNamespace, DefaultName)
+	return refusal("%s holds the lease %s/%s, the one of %s: leave --leader-elect-resource-name and -namespace out to stand by for it", *spec.HolderIdentity, c.Namespace, c.Name, c.Name)
 }

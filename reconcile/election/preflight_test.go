@@ -33,38 +33,49 @@ func TestCheckServer(t *testing.T) {
 }
 
 func TestCheckLease(t *testing.T) {
+	manager, scheduler := ControllerManager(), Scheduler()
 	lease := func(name, holder string, age time.Duration) runtime.Object {
 		return &coordinationv1.Lease{
-			ObjectMeta: metav1.ObjectMeta{Namespace: DefaultNamespace, Name: name},
+			ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: name},
 			Spec:       coordinationv1.LeaseSpec{HolderIdentity: &holder, RenewTime: ptr.To(metav1.NewMicroTime(time.Now().Add(-age)))},
 		}
 	}
-	published := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: DefaultNamespace, Name: "kube-root-ca.crt"}}
+	published := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: "kube-root-ca.crt"}}
+	bound := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}, Spec: corev1.PodSpec{NodeName: "node-1"}}
+	mirrored := bound.DeepCopy()
+	mirrored.Name, mirrored.Annotations = "static", map[string]string{corev1.MirrorPodAnnotationKey: "x"}
 	for name, c := range map[string]struct {
+		of      Component
 		lease   string
 		objects []runtime.Object
 		forbid  string
 		want    string
 	}{
-		"held":                       {DefaultName, []runtime.Object{lease(DefaultName, "kcm", 0), published}, "", ""},
-		"a new cluster":              {DefaultName, nil, "", ""},
-		"hidden":                     {DefaultName, []runtime.Object{published}, "", "hides its lease"},
-		"not for us":                 {DefaultName, nil, "leases", "you may not read the lease"},
-		"nothing to tell":            {DefaultName, nil, "configmaps", "you may not read the ConfigMap"},
-		"past the real one":          {"mine", []runtime.Object{lease(DefaultName, "kcm", 0), lease("mine", "", 0)}, "", "kcm holds the lease"},
-		"another, the usual is free": {"mine", []runtime.Object{lease(DefaultName, "", 0), lease("mine", "", 0)}, "", ""},
-		"another, the usual is old":  {"mine", []runtime.Object{lease(DefaultName, "kcm", 2*time.Hour), lease("mine", "", 0)}, "", ""},
-		"another, none is usual":     {"mine", []runtime.Object{lease("mine", "", 0)}, "", ""},
-		"another that is not there":  {"mine", []runtime.Object{published}, "", "hides its lease"},
+		"held":                       {manager, manager.Name, []runtime.Object{lease(manager.Name, "kcm", 0), published}, "", ""},
+		"a new cluster":              {manager, manager.Name, []runtime.Object{bound}, "", ""},
+		"hidden":                     {manager, manager.Name, []runtime.Object{published}, "", "hides its lease"},
+		"not for us":                 {manager, manager.Name, nil, "leases", "you may not read the lease"},
+		"nothing to tell":            {manager, manager.Name, nil, "configmaps", "you may not read the ConfigMap"},
+		"past the real one":          {manager, "mine", []runtime.Object{lease(manager.Name, "kcm", 0), lease("mine", "", 0)}, "", "kcm holds the lease"},
+		"another, the usual is free": {manager, "mine", []runtime.Object{lease(manager.Name, "", 0), lease("mine", "", 0)}, "", ""},
+		"another, the usual is old":  {manager, "mine", []runtime.Object{lease(manager.Name, "kcm", 2*time.Hour), lease("mine", "", 0)}, "", ""},
+		"another, none is usual":     {manager, "mine", []runtime.Object{lease("mine", "", 0)}, "", ""},
+		"another that is not there":  {manager, "mine", []runtime.Object{published}, "", "hides its lease"},
+
+		"a scheduler's":                 {scheduler, scheduler.Name, []runtime.Object{lease(scheduler.Name, "ks", 0), bound}, "", ""},
+		"the other component's":         {scheduler, scheduler.Name, []runtime.Object{lease(manager.Name, "kcm", 0), published, mirrored}, "", ""},
+		"a scheduler's, hidden":         {scheduler, scheduler.Name, []runtime.Object{published, bound, mirrored}, "", "a scheduler works here or has (the pod shop/web has a node)"},
+		"a scheduler's, nothing tells":  {scheduler, scheduler.Name, nil, "pods", "you may not list pods"},
+		"a scheduler's, past the usual": {scheduler, "mine", []runtime.Object{lease(scheduler.Name, "ks", 0), lease("mine", "", 0)}, "", "the one of kube-scheduler"},
 	} {
 		client := fake.NewClientset(c.objects...)
-		client.PrependReactor("get", "*", func(a clienttesting.Action) (bool, runtime.Object, error) {
+		client.PrependReactor("*", "*", func(a clienttesting.Action) (bool, runtime.Object, error) {
 			if r := a.GetResource().Resource; r == c.forbid {
 				return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: r}, "", nil)
 			}
 			return false, nil, nil
 		})
-		_, err := CheckLease(t.Context(), client, DefaultNamespace, c.lease)
+		_, err := c.of.CheckLease(t.Context(), client, metav1.NamespaceSystem, c.lease)
 		if (err == nil) != (c.want == "") || err != nil && (!strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n")) {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -1,7 +1,8 @@
 // Package scheduler runs the real kube-scheduler (k8s.io/kubernetes/pkg/scheduler)
 // in this process, with upstream's default profile: what
 // cmd/kube-scheduler/app.Setup and Run do, without flags, leader election and a
-// server.
+// server. It works in a sandbox, for the cluster that is simulated there, or on a
+// cluster in place of the kube-scheduler there: an election is its caller's business.
 //
 // It has an informer factory of its own, as upstream: its pod informer leaves out
 // pods that are at their end, which the controllers' may not.
@@ -46,6 +47,9 @@ const Name = "kube-scheduler"
 type Options struct {
 	// Config leads to the API server. A copy with its own user agent is used.
 	Config *rest.Config
+	// Limited has the rate limits of Config hold, for the scheduler and once more
+	// for its events, as upstream; otherwise there are none.
+	Limited bool
 	// Unassigned, if set, lists the pods without a node that another observer
 	// knows of. Busy names those which have not come to the scheduler yet, so
 	// that its informer's lag does not look like rest.
@@ -60,6 +64,7 @@ type Options struct {
 type Scheduler struct {
 	options Options
 	client  kubernetes.Interface
+	events  kubernetes.Interface // for events alone, which have a budget of their own
 
 	nodes, claims, volumes seen.Mark
 
@@ -78,19 +83,32 @@ type Scheduler struct {
 
 // New prepares a scheduler. It sends nothing.
 func New(options Options) (*Scheduler, error) {
-	client, err := agent.Client(options.Config, Name)
+	clientset := agent.Client
+	if options.Limited {
+		clientset = agent.Limited
+	}
+	client, err := clientset(options.Config, Name)
 	if err != nil {
 		return nil, err
 	}
-	return build(options, client), nil
+	forEvents, err := clientset(options.Config, Name)
+	if err != nil {
+		return nil, err
+	}
+	return build(options, client, forEvents), nil
 }
 
-func build(options Options, client kubernetes.Interface) *Scheduler {
+func build(options Options, client, forEvents kubernetes.Interface) *Scheduler {
 	if options.OnChange == nil {
 		options.OnChange = func() {}
 	}
-	return &Scheduler{options: options, client: client, now: time.Now}
+	return &Scheduler{options: options, client: client, events: forEvents, now: time.Now}
 }
+
+// startWithin is how long the first lists may take. Upstream waits for ever, also
+// for types that the server does not have; here that would be a lease held by
+// nobody who schedules.
+const startWithin = time.Minute
 
 // Start runs the scheduler until ctx is done. It returns when the scheduler's
 // caches are filled and it schedules. On an error nothing is left running.
@@ -121,7 +139,7 @@ func (s *Scheduler) start(ctx context.Context) error {
 	if err := pods.Informer().AddIndexers(cache.Indexers{unassignedIndex: indexUnassigned}); err != nil {
 		return err
 	}
-	broadcaster := events.NewBroadcaster(&events.EventSinkImpl{Interface: s.client.EventsV1()})
+	broadcaster := events.NewBroadcaster(&events.EventSinkImpl{Interface: s.events.EventsV1()})
 	sched, err := scheduler.New(ctx, s.client, factory, nil, profile.NewRecorderFactory(broadcaster))
 	if err != nil {
 		broadcaster.Shutdown()
@@ -141,10 +159,12 @@ func (s *Scheduler) start(ctx context.Context) error {
 		factory.Shutdown()
 		broadcaster.Shutdown()
 	})
-	if err := factory.WaitForCacheSyncWithContext(ctx).AsError(); err != nil {
+	filling, cancel := context.WithTimeoutCause(ctx, startWithin, fmt.Errorf("%s are over", startWithin))
+	defer cancel()
+	if err := factory.WaitForCacheSyncWithContext(filling).AsError(); err != nil {
 		return fmt.Errorf("fill caches: %w", err)
 	}
-	if err := handlersSynced(ctx, sched); err != nil {
+	if err := handlersSynced(filling, sched); err != nil {
 		return err
 	}
 	s.mu.Lock()

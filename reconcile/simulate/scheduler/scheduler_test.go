@@ -29,9 +29,10 @@ func TestBusyComparesWithAnotherObserver(t *testing.T) {
 	verify := leaktest.Check(t, goleak.IgnoreAnyFunction("os/signal.loop"))
 	foreign := pod("foreign", "")
 	foreign.Spec.SchedulerName = "other"
+	client := fake.NewClientset(pod("bound", "node-1"), pod("stuck", ""), foreign)
 	s := build(Options{Unassigned: func() []*corev1.Pod {
 		return []*corev1.Pod{pod("bound", ""), pod("new", ""), pod("stuck", ""), foreign}
-	}}, fake.NewClientset(pod("bound", "node-1"), pod("stuck", ""), foreign))
+	}}, client, client)
 	if got := s.Busy(); !slices.Equal(got, []string{"the scheduler is starting"}) {
 		t.Errorf("before Start: busy with %q", got)
 	}

@@ -21,9 +21,19 @@ func Client(base *rest.Config, name string) (kubernetes.Interface, error) {
 	if base == nil {
 		return nil, fmt.Errorf("no client configuration for %s", name)
 	}
+	free := rest.CopyConfig(base)
+	free.QPS, free.Burst = -1, 0
+	return Limited(free, name)
+}
+
+// Limited is Client with the rate of base, which is this clientset's alone.
+func Limited(base *rest.Config, name string) (kubernetes.Interface, error) {
+	if base == nil {
+		return nil, fmt.Errorf("no client configuration for %s", name)
+	}
 	config := rest.CopyConfig(base)
 	config.UserAgent = "kctl-ctrl/" + name
-	config.QPS, config.Burst, config.RateLimiter = -1, 0, nil
+	config.RateLimiter = nil         // one in base would be one for all
 	config.DisableCompression = true // of answers that come over loopback
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
