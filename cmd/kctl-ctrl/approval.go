@@ -12,6 +12,7 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/approve"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard"
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/simulate/scheduler"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -48,7 +49,7 @@ func (d decision) given() bool { return d.ask || d.policy != nil }
 // load reads the policy. Who is to be asked needs a terminal; with a policy it can
 // be done without.
 func (a *approvalFlags) load(in io.Reader, out io.Writer) (decision, error) {
-	return a.loadFor(isTerminal(in) && isTerminal(out), controllers.Resolve)
+	return a.loadFor(isTerminal(in) && isTerminal(out), resolveWriter)
 }
 
 func (a *approvalFlags) loadFor(terminal bool, names func(string) (string, error)) (d decision, err error) {
@@ -76,6 +77,14 @@ func readPolicy(file string, names func(string) (string, error)) (*approve.Polic
 		return nil, fmt.Errorf("read the policy:\n%w", err)
 	}
 	return policy, nil
+}
+
+// resolveWriter gives the full name of a loop, or of kube-scheduler.
+func resolveWriter(name string) (string, error) {
+	if name == scheduler.Name {
+		return name, nil
+	}
+	return controllers.Resolve(name)
 }
 
 // approval is the gate at which writes stand; nil where they need no leave.

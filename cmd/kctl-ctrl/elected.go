@@ -13,7 +13,6 @@ import (
 	componentbaseconfig "k8s.io/component-base/config"
 	kubectrlmgrconfig "k8s.io/kubernetes/pkg/controller/apis/config"
 
-	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/election"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/sandbox"
@@ -30,7 +29,7 @@ type electedFlags struct {
 
 func (f *electedFlags) addTo(flags *pflag.FlagSet) {
 	flags.StringVar(&f.confirm, "confirm", "", "with --active: the `CONTEXT` that is to be written to")
-	flags.BoolVar(&f.noWait, "no-wait", false, "with --active: end if another holds the lease of kube-controller-manager, instead of standing by")
+	flags.BoolVar(&f.noWait, "no-wait", false, "with --active: end if another holds the lease, instead of standing by")
 }
 
 // needsActive names a flag that was set and means nothing without --active.
@@ -81,7 +80,7 @@ func (o *runOptions) refuse(name string, chosen bool) error {
 	}
 	switch elect, err := o.flags.GetBool("leader-elect"); {
 	case err == nil && !elect:
-		return errors.New("--leader-elect=false on a cluster would set these loops beside kube-controller-manager's: leave it out, or use --sandbox")
+		return fmt.Errorf("--leader-elect=false on a cluster would set %s beside the cluster's own: leave it out, or use --sandbox", o.whatRuns())
 	case !chosen:
 		return errNoneChosen
 	}
@@ -94,9 +93,9 @@ func (o *runOptions) confirmActive(name string) (guard.Confirmation, error) {
 	if err != nil {
 		return guard.Confirmation{}, err
 	}
-	err = o.refuse(name, o.flags.Changed("controllers") && len(named) > 0)
+	err = o.refuse(name, o.scheduler || o.flags.Changed("controllers") && len(named) > 0)
 	if errors.Is(err, errNoneChosen) {
-		err = fmt.Errorf("--active on context %q needs --controllers: name the loops that are to write", name)
+		err = fmt.Errorf("--active on context %q needs --controllers: name the loops that are to write, or --scheduler", name)
 	}
 	if err != nil {
 		return guard.Confirmation{}, err
@@ -137,7 +136,7 @@ func (o *runOptions) startElected(ctx context.Context, s *session, loader client
 	if err := emulate(o.sandbox.version); err != nil {
 		return err
 	}
-	component, err := o.controllers.Complete(controllers.Inputs{})
+	component, err := o.complete()
 	if err != nil {
 		return err
 	}
@@ -158,7 +157,7 @@ func (o *runOptions) startElected(ctx context.Context, s *session, loader client
 		case <-ctx.Done():
 		}
 	}()
-	progress("starting the loops")
+	progress("starting " + o.whatRuns())
 	return t.lead(ctx)
 }
 

@@ -3,12 +3,10 @@ package main
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/election"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/rights"
@@ -45,33 +43,20 @@ func (o *runOptions) preflight(ctx context.Context, c standing) (answered, error
 		return answered{}, err
 	}
 	lease := component.Generic.LeaderElection
-	held, err := election.CheckLease(ctx, client, lease.ResourceNamespace, lease.ResourceName)
+	held, err := o.replaced().CheckLease(ctx, client, lease.ResourceNamespace, lease.ResourceName)
 	if err != nil {
 		return answered{}, explain(err, fmt.Sprintf("look at the lease of context %q", name))
 	}
-	loops, _, err := controllers.Rights(component, *o.kubeconfig.Namespace)
+	loops, err := o.loopRights(component)
 	if err != nil {
-		return answered{}, fmt.Errorf("--controllers: %w", err)
+		return answered{}, err
 	}
 	needs := rights.OfLoops(loops, rights.Options{
 		Mode: rights.Active, Impersonate: o.impersonate,
 		Lease: &rights.Lease{Namespace: lease.ResourceNamespace, Name: lease.ResourceName},
 	})
-	rules := rights.Merge(rights.Confine(needs, *o.kubeconfig.Namespace))
-	var all []rights.Right
-	for _, rule := range rules {
-		all = append(all, rule.Rights()...)
-	}
-	missing, err := rights.Missing(ctx, client.AuthorizationV1(), all)
-	if err != nil {
-		return answered{}, explain(err, fmt.Sprintf("ask the API server of context %q what you may", name))
-	}
-	if len(missing) > 0 {
-		var lacks []string
-		for _, rule := range rights.Only(rules, missing) {
-			lacks = append(lacks, strings.Join(rule.Verbs, ", ")+" "+rule.What()+" for "+rule.NeededBy())
-		}
-		return answered{}, fmt.Errorf("you may not do on context %q what these loops do: %s: 'rbac --mode=active --controllers=…' prints a role for it", name, few(lacks))
+	if err := o.lacking(ctx, client.AuthorizationV1(), name, needs, rights.Active); err != nil {
+		return answered{}, err
 	}
 	return answered{info.GitVersion, held}, nil
 }

@@ -8,7 +8,6 @@ import (
 	"k8s.io/client-go/rest"
 	kubectrlmgrconfig "k8s.io/kubernetes/pkg/controller/apis/config"
 
-	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/election"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
@@ -54,11 +53,8 @@ func (t *tenure) acquire(ctx context.Context) error {
 func (t *tenure) lead(ctx context.Context) error {
 	t.led = true
 	t.s.connectBy(t.config, state.ModeActive)
-	t.s.hub.Record(state.Note{Source: "election", Warning: true, Text: leftUndone(t.component)})
-	if err := t.s.startLoops(ctx, controllers.Config{Component: t.component, Namespace: t.namespace, CheckAccess: true}); err != nil {
-		return err
-	}
-	return noneRuns(t.s.manager.Load().Statuses())
+	t.s.hub.Record(state.Note{Source: "election", Warning: true, Text: t.s.leftUndone(t.component)})
+	return t.s.startWork(ctx, t.component, t.namespace)
 }
 
 // end stops the loops, waits for the writes under way and gives the lease back, in
@@ -69,10 +65,10 @@ func (t *tenure) end(ctx context.Context) error {
 		if gate := t.s.approval.gate; gate != nil && t.led {
 			gate.Close() // no worker stands there when it is to end
 		}
-		if manager := t.s.manager.Load(); manager != nil && t.led {
-			if err := manager.Stop(ctx); err != nil {
-				t.e.Abandon("the loops have not ended in time")
-				return // the manager's own stop says so
+		if t.led {
+			if err := t.s.stopWork(ctx); err != nil {
+				t.e.Abandon("what writes has not ended in time")
+				return // its own stop says so
 			}
 		}
 		t.ended = t.e.Release(ctx)
@@ -81,7 +77,10 @@ func (t *tenure) end(ctx context.Context) error {
 }
 
 // leftUndone says what nobody does while this process leads.
-func leftUndone(component *kubectrlmgrconfig.KubeControllerManagerConfiguration) string {
+func (s *session) leftUndone(component *kubectrlmgrconfig.KubeControllerManagerConfiguration) string {
+	if s.schedules {
+		return "while this process leads, upstream's default profile places pods, and what the configuration of a kube-scheduler that stands by adds to it (profiles, plugins, extenders) is done by nobody"
+	}
 	return "while this process leads, only these loops run, and nobody runs those of a kube-controller-manager that stands by: " +
 		strings.Join(component.Generic.Controllers, ", ")
 }

@@ -34,7 +34,7 @@ func (o *runOptions) startOnCluster(ctx context.Context, s *session, mode state.
 	if err := emulate(o.sandbox.version); err != nil {
 		return err
 	}
-	component, err := o.controllers.Complete(controllers.Inputs{})
+	component, err := o.complete()
 	if err != nil {
 		return err
 	}
@@ -60,14 +60,13 @@ func (o *runOptions) startOnCluster(ctx context.Context, s *session, mode state.
 	}
 	s.hub.Record(o.started(mode, name, version.GitVersion))
 	s.foreign = &standing{name, target, component}
-	progress("starting the loops")
-	err = s.startLoops(ctx, controllers.Config{
-		Component: component, Namespace: *o.kubeconfig.Namespace, CheckAccess: true,
-	})
-	if err != nil {
-		return err
+	if o.scheduler {
+		if err := o.mayScheduleDry(ctx, s, name, mode); err != nil {
+			return err
+		}
 	}
-	return noneRuns(s.manager.Load().Statuses())
+	progress("starting " + o.whatRuns())
+	return s.startWork(ctx, component, *o.kubeconfig.Namespace)
 }
 
 // actsAsOne refuses to act as the loops' accounts and as another user at once.

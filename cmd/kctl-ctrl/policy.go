@@ -8,7 +8,6 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/approve"
-	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
 	"github.com/kctl-ctrl/kctl-ctrl/render"
 )
 
@@ -32,7 +31,7 @@ func newPolicyCommand(streams genericiooptions.IOStreams) *cobra.Command {
   kctl-ctrl policy validate --exec operator.yaml`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(_ *cobra.Command, files []string) error {
-			names := controllers.Resolve
+			names := resolveWriter
 			if ofCommand {
 				names = clientName
 			}

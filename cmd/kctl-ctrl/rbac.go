@@ -15,7 +15,9 @@ import (
 	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
 
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/election"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/rights"
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/simulate/scheduler"
 	"github.com/kctl-ctrl/kctl-ctrl/render"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/connect"
 )
@@ -29,6 +31,7 @@ type rbacOptions struct {
 	mode        string
 	verbs       []string
 	impersonate bool
+	scheduler   bool
 	name        string
 	bind        []string
 	check       bool
@@ -66,6 +69,8 @@ and watch of the types of its informers. Flags of loops count as they do for
 'run': a loop that cannot start with them is left out. With -n, the loops that can
 be confined to one namespace get a Role there.
 
+With --scheduler, it is the role for 'run --scheduler': upstream's for kube-scheduler.
+
 --verbs adds the verbs that ask; in mode observe they are all in by default. tree,
 cascade, why and tui read objects of any type, and RBAC has no right to metadata
 alone: their rule allows to read Secrets. 'get queues --metrics-from' is not
@@ -92,6 +97,7 @@ With --check, the exit code is 1 if you lack something, and 0 if you do not.`,
 	flags.StringVar(&o.mode, "mode", string(rights.DryRun), "what the role is for: observe, dry-run, dry-run=server or active")
 	flags.StringSliceVar(&o.verbs, "verbs", nil, "verbs that ask, to add: "+strings.Join(o.knownVerbs(), ", ")+" (default all in mode observe)")
 	flags.BoolVar(&o.impersonate, "impersonate-controllers", false, "the loops act as their accounts in kube-system")
+	flags.BoolVar(&o.scheduler, "scheduler", false, "for kube-scheduler instead of loops")
 	flags.StringVar(&o.name, "name", "", "name of the roles (default kctl-ctrl-MODE)")
 	flags.StringSliceVar(&o.bind, "bind", nil, "bind the roles too, to user:NAME, group:NAME or serviceaccount:NAMESPACE:NAME")
 	flags.BoolVar(&o.check, "check", false, "exit with 1 if the current user lacks a right")
@@ -136,6 +142,14 @@ func (o *rbacOptions) complete() error {
 		o.name = strings.TrimSuffix("kctl-ctrl-"+mode+"-"+server, "-")
 	}
 	switch {
+	case o.scheduler && o.flags.Changed("controllers"):
+		return errors.New("--scheduler and --controllers exclude each other: print two roles, for two processes")
+	case o.scheduler && o.impersonate:
+		return errors.New("--impersonate-controllers is about loops, and kube-scheduler has no account of theirs: leave it out")
+	case o.scheduler && o.use == rights.Observe:
+		return errors.New("--scheduler is about a kube-scheduler that runs: use --mode=dry-run or active")
+	case o.scheduler && *o.kubeconfig.Namespace != "":
+		return errors.New("--namespace with --scheduler: kube-scheduler places pods by what runs on the whole cluster: leave it out")
 	case o.impersonate && o.use == rights.Observe:
 		return errors.New("--impersonate-controllers is about loops that run: use --mode=dry-run or active")
 	case o.check && o.offline:
@@ -196,8 +210,12 @@ func (o *rbacOptions) rules() ([]rights.Rule, error) {
 		return nil, err
 	}
 	namespace := *o.kubeconfig.Namespace
-	loops, off, err := controllers.Rights(component, namespace)
-	if err != nil {
+	lease := component.Generic.LeaderElection
+	var loops []rights.Loop
+	var off []string
+	if o.scheduler {
+		loops, lease.ResourceName = []rights.Loop{scheduler.Rights()}, election.Scheduler().Name
+	} else if loops, off, err = controllers.Rights(component, namespace); err != nil {
 		return nil, fmt.Errorf("--controllers: %w", err)
 	}
 	var needs []rights.Need
@@ -210,8 +228,8 @@ func (o *rbacOptions) rules() ([]rights.Rule, error) {
 			return nil, errors.New("no loop is left to count: see the flags of loops in 'help loop-flags'")
 		}
 		how := rights.Options{Mode: o.use, Impersonate: o.impersonate}
-		if election := component.Generic.LeaderElection; election.LeaderElect {
-			how.Lease = &rights.Lease{Namespace: election.ResourceNamespace, Name: election.ResourceName}
+		if lease.LeaderElect {
+			how.Lease = &rights.Lease{Namespace: lease.ResourceNamespace, Name: lease.ResourceName}
 		}
 		needs = rights.OfLoops(loops, how)
 		if how.Lease != nil && o.use == rights.Active {

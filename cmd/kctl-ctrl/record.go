@@ -171,6 +171,7 @@ like answer from it.`,
 		},
 	}
 	o.addTo(cmd)
+	o.addScheduler(cmd.Flags())
 	cmd.Flags().StringVarP(&o.recording.file, "output", "o", "", "the file to record to: plain if its name ends in .jsonl, else compressed with zstd")
 	o.recording.addBounds(cmd.Flags())
 	_ = cmd.MarkFlagFilename("output")

@@ -44,6 +44,7 @@ type runOptions struct {
 	active        bool
 	elected       electedFlags
 	impersonate   bool
+	scheduler     bool
 	untilSettled  bool
 	horizon       time.Duration
 	timeout       time.Duration
@@ -72,7 +73,11 @@ of that context for real, while this process holds the lease of
 kube-controller-manager. It stands by until the lease is free and never takes it
 from a live holder; when the lease is lost it ends with exit code 4. Contexts named
 in protectedContexts of the configuration ('info' says where it is) are never
-written to. The --leader-elect-* flags are kube-controller-manager's.`,
+written to. The --leader-elect-* flags are kube-controller-manager's.
+
+With --scheduler it is kube-scheduler that runs, with upstream's default profile and
+no loops: dry, or with --active while holding its own lease. Both at once take two
+processes.`,
 		Example: `  # What happens to these manifests, until nothing moves any more
   kctl-ctrl run --sandbox -f examples/shop/ --until-settled
 
@@ -94,6 +99,7 @@ written to. The --leader-elect-* flags are kube-controller-manager's.`,
 	o.journal.addTo(cmd.Flags())
 	o.recording.addTo(cmd.Flags())
 	o.approval.addTo(cmd.Flags(), "the loops")
+	o.addScheduler(cmd.Flags())
 	return cmd
 }
 
@@ -147,6 +153,9 @@ func (o *runOptions) check() (state.Mode, error) {
 		return "", err
 	}
 	if err := errors.Join(o.journal.check(), o.recording.check(), o.approval.check(mode)); err != nil {
+		return "", err
+	}
+	if err := o.checkScheduler(); err != nil {
 		return "", err
 	}
 	switch {
@@ -262,7 +271,7 @@ type follower interface {
 func (o *runOptions) work(ctx context.Context, s *session, mode state.Mode, objects []plan.Object) error {
 	progress := newProgress(o.ErrOut)
 	defer progress.done()
-	s.impersonate = o.impersonate
+	s.impersonate, s.schedules = o.impersonate, o.scheduler
 	var err error
 	if o.sandboxed {
 		s.hub.Record(o.started(mode, "sandbox", sandbox.LinkedVersion))
@@ -274,9 +283,11 @@ func (o *runOptions) work(ctx context.Context, s *session, mode state.Mode, obje
 		return causeOf(ctx, err)
 	}
 	progress.done()
-	s.attachable("run")
+	if !o.scheduler { // it has no queues and informers to look into
+		s.attachable("run")
+	}
 	if o.healthAddress != "" {
-		health, err := startHealth(o.healthAddress, s.manager.Load().HealthChecks)
+		health, err := startHealth(o.healthAddress, s.healthChecks)
 		if err != nil {
 			return err
 		}
@@ -365,10 +376,7 @@ func (s *session) waitSettled(ctx context.Context, timeout time.Duration) ([]set
 
 // noteUnscheduled puts the pods into the journal that stay without a node.
 func (s *session) noteUnscheduled() {
-	if s.cluster == nil {
-		return
-	}
-	for _, pod := range s.cluster.Unschedulable() {
+	for _, pod := range s.unschedulable() {
 		s.hub.Record(state.Note{
 			Source: "kube-scheduler", Warning: true,
 			Text: fmt.Sprintf("pod %s/%s has no node: %s", pod.Namespace, pod.Name, cmp.Or(pod.Message, pod.Reason)),

@@ -50,6 +50,10 @@ type session struct {
 	mode state.Mode
 	// foreign is the cluster of a context, where the session is of one.
 	foreign *standing
+	// schedules: what runs here is kube-scheduler and not loops; scheduler is it,
+	// once it runs.
+	schedules bool
+	scheduler *scheduling
 	// impersonate has the loops act as their accounts in kube-system.
 	impersonate bool
 	// applyOptions leave out the waits for loops that do not run.

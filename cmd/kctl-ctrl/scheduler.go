@@ -1,0 +1,246 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/spf13/pflag"
+	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
+	"k8s.io/client-go/rest"
+	componentbaseconfig "k8s.io/component-base/config"
+	"k8s.io/klog/v2"
+	kubectrlmgrconfig "k8s.io/kubernetes/pkg/controller/apis/config"
+
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/election"
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/rights"
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/simulate/scheduler"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+)
+
+// kube-scheduler's own defaults of --kube-api-qps and --kube-api-burst.
+const (
+	schedulerQPS   = 50
+	schedulerBurst = 100
+)
+
+// addScheduler registers the flag that has kube-scheduler run in place of loops.
+func (o *runOptions) addScheduler(flags *pflag.FlagSet) {
+	flags.BoolVar(&o.scheduler, "scheduler", false, "run kube-scheduler instead of loops; with --active, while holding its lease")
+}
+
+// checkScheduler names what means nothing beside --scheduler.
+func (o *runOptions) checkScheduler() error {
+	switch {
+	case !o.scheduler:
+		return nil
+	case o.sandboxed:
+		return errors.New("--scheduler is about a cluster, and a sandbox has a kube-scheduler of its own: leave one of --scheduler and --sandbox out")
+	case o.flags.Changed("controllers"):
+		return errors.New("--scheduler and --controllers exclude each other, as kube-scheduler and kube-controller-manager have a lease each: run two processes")
+	case o.impersonate:
+		return errors.New("--impersonate-controllers is about loops, and kube-scheduler has no account of theirs: leave it out")
+	case *o.kubeconfig.Namespace != "":
+		return errors.New("--namespace with --scheduler: kube-scheduler places pods by what runs on the whole cluster: leave it out")
+	}
+	loops, err := controllers.NewOptions()
+	if err != nil {
+		return err
+	}
+	described := pflag.NewFlagSet("loops", pflag.ContinueOnError)
+	loops.AddFlags(described)
+	if set := changedOf(o.flags, described, "feature-gates", "kube-api-qps", "kube-api-burst", "kube-api-content-type"); set != "" {
+		return fmt.Errorf("--%s is about loops, and --scheduler runs none: leave one of them out", set)
+	}
+	return nil
+}
+
+// complete reads the flags of the loops; where kube-scheduler runs, with its
+// defaults.
+func (o *runOptions) complete() (*kubectrlmgrconfig.KubeControllerManagerConfiguration, error) {
+	if o.scheduler {
+		o.controllers.DefaultThroughput(schedulerQPS, schedulerBurst)
+	}
+	component, err := o.controllers.Complete(controllers.Inputs{})
+	if err == nil && o.scheduler && !o.flags.Changed("leader-elect-resource-name") {
+		component.Generic.LeaderElection.ResourceName = election.Scheduler().Name
+	}
+	return component, err
+}
+
+// replaced is the component whose place this process takes.
+func (o *runOptions) replaced() election.Component {
+	if o.scheduler {
+		return election.Scheduler()
+	}
+	return election.ControllerManager()
+}
+
+// whatRuns is what is started, in a sentence.
+func (o *runOptions) whatRuns() string {
+	if o.scheduler {
+		return scheduler.Name
+	}
+	return "the loops"
+}
+
+// loopRights are what the loops, or kube-scheduler, need of an API server.
+func (o *runOptions) loopRights(component *kubectrlmgrconfig.KubeControllerManagerConfiguration) ([]rights.Loop, error) {
+	if o.scheduler {
+		return []rights.Loop{scheduler.Rights()}, nil
+	}
+	loops, _, err := controllers.Rights(component, *o.kubeconfig.Namespace)
+	if err != nil {
+		return nil, fmt.Errorf("--controllers: %w", err)
+	}
+	return loops, nil
+}
+
+// lacking is an error if the user may not do on a context what is needed there.
+func (o *runOptions) lacking(ctx context.Context, reviews authorizationclient.SelfSubjectAccessReviewsGetter, name string, needs []rights.Need, mode rights.Mode) error {
+	rules := rights.Merge(rights.Confine(needs, *o.kubeconfig.Namespace))
+	var all []rights.Right
+	for _, rule := range rules {
+		all = append(all, rule.Rights()...)
+	}
+	missing, err := rights.Missing(ctx, reviews, all)
+	if err != nil {
+		return explain(err, fmt.Sprintf("ask the API server of context %q what you may", name))
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	var lacks []string
+	for _, rule := range rights.Only(rules, missing) {
+		lacks = append(lacks, strings.Join(rule.Verbs, ", ")+" "+rule.What()+" for "+rule.NeededBy())
+	}
+	who, flag := "these loops do", "--controllers=…"
+	if o.scheduler {
+		who, flag = "kube-scheduler does", "--scheduler"
+	}
+	return fmt.Errorf("you may not do on context %q what %s: %s: 'rbac --mode=%s %s' prints a role for it", name, who, few(lacks), mode, flag)
+}
+
+// mayScheduleDry refuses a dry run of kube-scheduler that would wait for lists which
+// the user may not have.
+func (o *runOptions) mayScheduleDry(ctx context.Context, s *session, name string, mode state.Mode) error {
+	use := rights.DryRun
+	switch mode {
+	case state.ModeDryRunServer:
+		use = rights.DryRunServer
+	case state.ModeActive: // on a sandbox of this user
+		return nil
+	}
+	reviews, err := authorizationclient.NewForConfig(s.config)
+	if err != nil {
+		return fmt.Errorf("make a client for context %q: %w", name, err)
+	}
+	return o.lacking(ctx, reviews, name, rights.OfLoops([]rights.Loop{scheduler.Rights()}, rights.Options{Mode: use}), use)
+}
+
+// scheduling is kube-scheduler at work on a cluster.
+type scheduling struct {
+	*scheduler.Scheduler
+	cancel context.CancelFunc
+	ended  chan struct{}
+}
+
+// Stop ends it, and waits for its end within ctx.
+func (w *scheduling) Stop(ctx context.Context) error {
+	w.cancel()
+	select {
+	case <-w.ended:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("stop kube-scheduler: %w", context.Cause(ctx))
+	}
+}
+
+// health is a check as the loops have one each.
+func (w *scheduling) health(*http.Request) error {
+	select {
+	case <-w.ended:
+		return errors.New("it has ended")
+	default:
+		return nil
+	}
+}
+
+// startScheduler runs kube-scheduler until the session stops.
+func (s *session) startScheduler(ctx context.Context, conn componentbaseconfig.ClientConnectionConfiguration) error {
+	base, _ := s.connection()
+	config := rest.CopyConfig(base) // which has the limits already
+	config.ContentType, config.AcceptContentTypes = conn.ContentType, conn.AcceptContentTypes
+	sched, err := scheduler.New(scheduler.Options{Config: config, Limited: true})
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(klog.NewContext(ctx, s.logger))
+	if err := sched.Start(ctx); err != nil {
+		cancel()
+		return err
+	}
+	s.scheduler = &scheduling{Scheduler: sched, cancel: cancel, ended: make(chan struct{})}
+	go func() {
+		defer close(s.scheduler.ended)
+		sched.Wait()
+	}()
+	s.onStop(s.scheduler.Stop)
+	if gate := s.approval.gate; gate != nil {
+		s.onStop(func(context.Context) error { gate.Close(); return nil }) // no binding stands there when it is to end
+	}
+	s.addProbe(sched)
+	s.note("controllers", "kube-scheduler runs, with upstream's default profile")
+	return nil
+}
+
+// startWork runs what the session is for: the selected loops or kube-scheduler.
+func (s *session) startWork(ctx context.Context, component *kubectrlmgrconfig.KubeControllerManagerConfiguration, namespace string) error {
+	if s.schedules {
+		return s.startScheduler(ctx, component.Generic.ClientConnection)
+	}
+	if err := s.startLoops(ctx, controllers.Config{Component: component, Namespace: namespace, CheckAccess: true}); err != nil {
+		return err
+	}
+	return noneRuns(s.manager.Load().Statuses())
+}
+
+// stopWork ends what startWork started, if anything, and waits for its end.
+func (s *session) stopWork(ctx context.Context) error {
+	if manager := s.manager.Load(); manager != nil {
+		return manager.Stop(ctx)
+	}
+	if s.scheduler != nil {
+		return s.scheduler.Stop(ctx)
+	}
+	return nil
+}
+
+// healthChecks are those of the loops, or of kube-scheduler.
+func (s *session) healthChecks() map[string]func(*http.Request) error {
+	if s.scheduler != nil {
+		return map[string]func(*http.Request) error{scheduler.Name: s.scheduler.health}
+	}
+	return s.manager.Load().HealthChecks()
+}
+
+// unschedulable lists the pods that stay without a node. In a dry run, those that
+// were given one stay without it too.
+func (s *session) unschedulable() []scheduler.Unschedulable {
+	switch {
+	case s.cluster != nil:
+		return s.cluster.Unschedulable()
+	case s.scheduler == nil:
+		return nil
+	}
+	var list []scheduler.Unschedulable
+	for _, pod := range s.scheduler.Unschedulable() {
+		if s.mode == state.ModeActive || pod.Reason != scheduler.ReasonStalled {
+			list = append(list, pod)
+		}
+	}
+	return list
+}
