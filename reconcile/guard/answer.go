@@ -28,6 +28,8 @@ type answer struct {
 	old object
 	// uid is the object's, where the body does not say it.
 	uid string
+	// changes are what the write changes of another object than object.
+	changes []state.FieldChange
 }
 
 // answer answers a write in this process.
@@ -66,6 +68,7 @@ func (w *write) answered(a answer) {
 		if a.uid != "" {
 			h.name, h.uid = w.request.Object.Name, a.uid
 		}
+		w.event.Diff = a.changes
 		w.identify(h)
 		w.emit()
 		return
@@ -253,7 +256,7 @@ func (t *transport) act(req *http.Request, r Request, body []byte) (answer, erro
 	if err != nil {
 		return answer{}, err
 	}
-	return answer{code: http.StatusCreated, uid: metaString(pod, "uid")}, nil
+	return answer{code: http.StatusCreated, uid: metaString(pod, "uid"), changes: t.guard.places(r, o)}, nil
 }
 
 // update answers a PUT: what was sent, with what the API server would not let

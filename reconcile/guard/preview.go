@@ -54,6 +54,7 @@ func (p Pending) preview(ctx context.Context, via *transport) (Preview, error) {
 	if err != nil {
 		return out, err
 	}
+	out.Diff = a.changes
 	if a.object != nil && w.guard.diff != nil {
 		out.Diff, out.Approximate = w.guard.diff(p.Object(), a.old, p.asSent(a)), true
 	}

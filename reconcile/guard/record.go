@@ -147,6 +147,13 @@ func (w *write) finish(code int, media string, body []byte) {
 	if tells(w.request) {
 		w.readEvent(media, body)
 	}
+	if binds(w.request) {
+		if media, body := w.requestBody(); body != nil {
+			if o, err := decodeObject(media, body); err == nil {
+				w.event.Diff = w.guard.places(w.request, o)
+			}
+		}
+	}
 	if w.old != nil {
 		if changed, err := decodeObject(media, body); err == nil {
 			w.event.Diff = w.guard.diff(w.event.Object, w.old, changed)
