@@ -306,7 +306,7 @@ func rule(requests []request, deadline time.Duration) ruling {
 				}
 			}
 			continue
-		case r.who == "kcm":
+		case r.who == "kcm" || r.who == "ks":
 			continue // upstream's promises are not ours
 		}
 		v.writes[r.who]++

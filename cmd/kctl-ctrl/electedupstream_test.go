@@ -58,19 +58,24 @@ func (c *contested) kubelet(t *testing.T) (let func()) {
 	return sync.OnceFunc(func() { close(begin) })
 }
 
-// startUpstream runs kube-controller-manager itself, built from the module.
-func (w *way) startUpstream(t *testing.T) *exec.Cmd {
+// startManager runs kube-controller-manager itself.
+func (w *way) startManager(t *testing.T) *exec.Cmd {
 	t.Helper()
-	built, err := exec.CommandContext(t.Context(), "go", "tool", "-n", "k8s.io/kubernetes/cmd/kube-controller-manager").Output()
+	return w.startUpstream(t, "kube-controller-manager", "--controllers=deployment-controller,replicaset-controller")
+}
+
+// startUpstream runs a component of upstream's, built from the module.
+func (w *way) startUpstream(t *testing.T, component string, args ...string) *exec.Cmd {
+	t.Helper()
+	built, err := exec.CommandContext(t.Context(), "go", "tool", "-n", "k8s.io/kubernetes/cmd/"+component).Output()
 	if err != nil {
-		t.Fatalf("build kube-controller-manager: %v", err)
+		t.Fatalf("build %s: %v", component, err)
 	}
-	args := append([]string{
-		"--kubeconfig=" + w.kubeconfig, "--controllers=deployment-controller,replicaset-controller",
-		"--secure-port=0", "--kube-api-qps=1000", "--kube-api-burst=2000",
-	}, electionArgs()...)
+	args = append(append([]string{
+		"--kubeconfig=" + w.kubeconfig, "--secure-port=0", "--kube-api-qps=1000", "--kube-api-burst=2000",
+	}, electionArgs()...), args...)
 	command := exec.Command(strings.TrimSpace(string(built)), args...)
-	log, err := os.Create(filepath.Join(t.TempDir(), "kcm.log"))
+	log, err := os.Create(filepath.Join(t.TempDir(), component+".log"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +88,7 @@ func (w *way) startUpstream(t *testing.T) *exec.Cmd {
 		_ = command.Wait()
 		if t.Failed() {
 			text, _ := os.ReadFile(log.Name())
-			t.Logf("kube-controller-manager says:\n%s", text[max(0, len(text)-3000):])
+			t.Logf("%s says:\n%s", component, text[max(0, len(text)-3000):])
 		}
 		_ = log.Close()
 	})
@@ -111,7 +116,7 @@ func TestUpstream(t *testing.T) {
 	const replicas = 3
 
 	kcm := c.way(t, "kcm")
-	first := kcm.startUpstream(t)
+	first := kcm.startManager(t)
 	c.leads(t, "kcm")
 	web, err := deployments.Create(t.Context(), &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Name: "web"},
@@ -161,7 +166,7 @@ func TestUpstream(t *testing.T) {
 		return s.UpdatedReplicas == replicas && s.Replicas == replicas && s.AvailableReplicas == replicas
 	})
 
-	kcm.startUpstream(t)
+	kcm.startManager(t)
 	before := len(c.requests(t))
 	await(t, "this program renews beside it", func() bool {
 		renewals := 0

@@ -17,8 +17,9 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
-// startOnCluster runs the loops against the current context.
+// startOnCluster runs the loops, or kube-scheduler, against the current context.
 func (o *runOptions) startOnCluster(ctx context.Context, s *session, mode state.Mode, progress func(string)) error {
+	s.schedules = o.scheduler
 	loader := o.kubeconfig.ToRawKubeConfigLoader()
 	target, err := connect.TargetOf(loader)
 	if err != nil {

@@ -271,7 +271,7 @@ type follower interface {
 func (o *runOptions) work(ctx context.Context, s *session, mode state.Mode, objects []plan.Object) error {
 	progress := newProgress(o.ErrOut)
 	defer progress.done()
-	s.impersonate, s.schedules = o.impersonate, o.scheduler
+	s.impersonate = o.impersonate
 	var err error
 	if o.sandboxed {
 		s.hub.Record(o.started(mode, "sandbox", sandbox.LinkedVersion))
