@@ -109,7 +109,7 @@ func (o *runOptions) addTo(cmd *cobra.Command) {
 	o.flags = flags
 	flags.BoolVar(&o.sandboxed, "sandbox", false, "run on an embedded control plane instead of the current context")
 	flags.StringVar(&o.dryRun, "dry-run", "", "client: writes are answered in this program (the default on a cluster); server: they are sent with dryRun=All")
-	flags.BoolVar(&o.active, "active", false, "write for real: on a sandbox (the default with --sandbox), or on a cluster while holding the lease of kube-controller-manager; see --confirm")
+	flags.BoolVar(&o.active, "active", false, "write for real: on a sandbox (the default with --sandbox), or on a cluster while holding the lease of kube-controller-manager, or of kube-scheduler; see --confirm")
 	o.elected.addTo(flags)
 	addImpersonate(flags, &o.impersonate)
 	flags.BoolVar(&o.untilSettled, "until-settled", false, "end when the loops have come to rest; what is due later is listed")
