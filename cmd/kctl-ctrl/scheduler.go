@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -179,16 +180,18 @@ func (s *session) startScheduler(ctx context.Context, conn componentbaseconfig.C
 		return err
 	}
 	ctx, cancel := context.WithCancel(klog.NewContext(ctx, s.logger))
+	work := &scheduling{Scheduler: sched, cancel: cancel, ended: make(chan struct{})}
+	s.scheduler.Store(work) // before it writes
 	if err := sched.Start(ctx); err != nil {
 		cancel()
+		s.scheduler.Store(nil)
 		return err
 	}
-	s.scheduler = &scheduling{Scheduler: sched, cancel: cancel, ended: make(chan struct{})}
 	go func() {
-		defer close(s.scheduler.ended)
+		defer close(work.ended)
 		sched.Wait()
 	}()
-	s.onStop(s.scheduler.Stop)
+	s.onStop(work.Stop)
 	if gate := s.approval.gate; gate != nil {
 		s.onStop(func(context.Context) error { gate.Close(); return nil }) // no binding stands there when it is to end
 	}
@@ -213,34 +216,36 @@ func (s *session) stopWork(ctx context.Context) error {
 	if manager := s.manager.Load(); manager != nil {
 		return manager.Stop(ctx)
 	}
-	if s.scheduler != nil {
-		return s.scheduler.Stop(ctx)
+	if work := s.scheduler.Load(); work != nil {
+		return work.Stop(ctx)
 	}
 	return nil
 }
 
+// boundDry tells kube-scheduler that a binding of its was answered in a dry run.
+func (s *session) boundDry(w state.WriteFinished) {
+	if work := s.scheduler.Load(); work != nil && w.Result == state.WriteDry && w.Subresource == "binding" {
+		work.BoundDry(w.Object.Namespace, w.Object.Name)
+	}
+}
+
 // healthChecks are those of the loops, or of kube-scheduler.
 func (s *session) healthChecks() map[string]func(*http.Request) error {
-	if s.scheduler != nil {
-		return map[string]func(*http.Request) error{scheduler.Name: s.scheduler.health}
+	if work := s.scheduler.Load(); work != nil {
+		return map[string]func(*http.Request) error{scheduler.Name: work.health}
 	}
 	return s.manager.Load().HealthChecks()
 }
 
-// unschedulable lists the pods that stay without a node. In a dry run, those that
-// were given one stay without it too.
+// unschedulable lists the pods that stay without a node, but for those that were
+// bound in a dry run.
 func (s *session) unschedulable() []scheduler.Unschedulable {
-	switch {
-	case s.cluster != nil:
+	if s.cluster != nil {
 		return s.cluster.Unschedulable()
-	case s.scheduler == nil:
+	}
+	work := s.scheduler.Load()
+	if work == nil {
 		return nil
 	}
-	var list []scheduler.Unschedulable
-	for _, pod := range s.scheduler.Unschedulable() {
-		if s.mode == state.ModeActive || pod.Reason != scheduler.ReasonStalled {
-			list = append(list, pod)
-		}
-	}
-	return list
+	return slices.DeleteFunc(work.Unschedulable(), func(pod scheduler.Unschedulable) bool { return pod.Reason == scheduler.ReasonDry })
 }

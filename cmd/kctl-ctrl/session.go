@@ -51,9 +51,9 @@ type session struct {
 	// foreign is the cluster of a context, where the session is of one.
 	foreign *standing
 	// schedules: what runs here is kube-scheduler and not loops; scheduler is it,
-	// once it runs.
+	// once it runs, and is looked at on any goroutine that writes.
 	schedules bool
-	scheduler *scheduling
+	scheduler atomic.Pointer[scheduling]
 	// impersonate has the loops act as their accounts in kube-system.
 	impersonate bool
 	// applyOptions leave out the waits for loops that do not run.
@@ -179,6 +179,7 @@ func (s *session) guarded(o guard.Options) (connect.Wrap, error) {
 				s.tap.WithholdErrors(w.Cause)
 			}
 			s.writes.Finished(w)
+			s.boundDry(w)
 		},
 		Before: s.beforeWrite(o.Before),
 		Writer: o.Writer, Local: o.Local,

@@ -73,6 +73,7 @@ type Scheduler struct {
 	now       func() time.Time
 	bindingMu sync.Mutex
 	binding   map[types.UID]time.Time // since when a pod was found being bound
+	boundDry  map[cache.ObjectName]bool
 
 	mu        sync.RWMutex
 	upstream  *scheduler.Scheduler // nil until Start

@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
 	"k8s.io/kubernetes/pkg/scheduler"
 )
 
@@ -32,6 +33,8 @@ const (
 	ReasonOtherScheduler = "OtherScheduler"
 	// ReasonStalled: a node was chosen, the binding does not come to an end.
 	ReasonStalled = "Stalled"
+	// ReasonDry: it was bound in a dry run; see BoundDry.
+	ReasonDry = "BoundDry"
 )
 
 // Busy says which pods the scheduler is working on or about to; nil means idle.
@@ -161,7 +164,11 @@ func (s *Scheduler) outsideQueues(sched *scheduler.Scheduler, pod *corev1.Pod, b
 	}
 	s.bindingMu.Lock()
 	since, ok := s.binding[pod.UID]
+	dry := s.boundDry[cache.MetaObjectToName(pod)]
 	s.bindingMu.Unlock()
+	if dry {
+		return standing{pod: pod, reason: ReasonDry, message: "it was bound in a dry run"}
+	}
 	now := s.now()
 	if !ok {
 		since = now
@@ -173,6 +180,22 @@ func (s *Scheduler) outsideQueues(sched *scheduler.Scheduler, pod *corev1.Pod, b
 	}
 	return standing{pod: pod, work: "is being bound"}
 }
+
+// BoundDry says that the binding of a pod was answered in a dry run: the pod will
+// never be seen with its node, and is not work any more.
+func (s *Scheduler) BoundDry(namespace, name string) {
+	s.bindingMu.Lock()
+	if s.boundDry == nil || len(s.boundDry) >= maxBoundDry {
+		s.boundDry = map[cache.ObjectName]bool{}
+	}
+	s.boundDry[cache.ObjectName{Namespace: namespace, Name: name}] = true
+	s.bindingMu.Unlock()
+	s.options.OnChange()
+}
+
+// maxBoundDry bounds what BoundDry remembers. Beyond it pods that it has forgotten
+// count as work until they count as stalled.
+const maxBoundDry = 1 << 16
 
 // noNodes reports whether there is no node at all. Upstream takes that for an
 // error and tries every pod again for ever, with back-off
