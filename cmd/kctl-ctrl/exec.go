@@ -104,8 +104,8 @@ credentials, in ~/.kube/config for one, and uses them, goes past the proxy.`,
 	flags.BoolVar(&o.sandboxed, "sandbox", false, "run on an embedded control plane, with its loops, instead of the current context")
 	flags.StringVar(&o.dryRun, "dry-run", "", "client: writes are answered in this program (the default on a cluster); server: they are sent with dryRun=All")
 	flags.BoolVar(&o.active, "active", false, "write for real; only on a sandbox (the default with --sandbox)")
-	flags.StringVar(&o.journalFile, "journal-file", "", "print the journal to this file instead of standard error")
-	flags.StringVar(&o.outputFile, "command-output", "", "send what the command prints to this file")
+	flags.StringVar(&o.journalFile, "journal-file", "", "print the journal to this file instead of standard error; one that exists needs --force")
+	flags.StringVar(&o.outputFile, "command-output", "", "send what the command prints to this file; one that exists needs --force")
 	flags.BoolVar(&o.screen, "tui", false, "show the screen of 'tui' while the command runs, and send what it prints to a file")
 	flags.StringVar(&o.theme, "theme", "default", "with --tui: colours: default, high-contrast or mono")
 	_ = cmd.RegisterFlagCompletionFunc("theme", completeThemes)
@@ -240,7 +240,7 @@ func (o *execOptions) command(args []string, asking *commandAsking) (*userComman
 	if o.outputFile == "" {
 		return c, nil
 	}
-	file, err := os.OpenFile(o.outputFile, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	file, err := openOwn(o.outputFile, o.recording.force)
 	if err != nil {
 		return nil, fmt.Errorf("open the file for what the command prints: %w", err)
 	}
@@ -253,7 +253,7 @@ func (o *execOptions) journalOut() (io.WriteCloser, error) {
 	if o.journalFile == "" {
 		return keptOpen{o.ErrOut}, nil
 	}
-	file, err := os.OpenFile(o.journalFile, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	file, err := openOwn(o.journalFile, o.recording.force)
 	if err != nil {
 		return nil, fmt.Errorf("open the file for the journal: %w", err)
 	}

@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/charmbracelet/x/ansi"
@@ -134,7 +133,7 @@ func (o *execOptions) screenCommand(args []string) (*userCommand, error) {
 			return nil, err
 		}
 	}
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC|syscall.O_NOFOLLOW, 0o600)
+	file, err := openOwn(path, o.recording.force)
 	if err != nil {
 		return nil, fmt.Errorf("open the file for what the command prints: %w", err)
 	}

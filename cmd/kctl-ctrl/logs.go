@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -86,4 +87,30 @@ func sendKlogTo(out io.Writer, verbosity int, wrap func(logr.Logger) logr.Logger
 	)))
 	klog.SetLoggerWithOptions(logger, klog.ContextualLogger(true))
 	return logger
+}
+
+// openOwn makes a file that only this user can read. An ordinary file that is
+// there already is emptied if that was said, and kept otherwise; anything else, such
+// as a pipe or /dev/null, is written to.
+func openOwn(path string, replace bool) (*os.File, error) {
+	const write = os.O_CREATE | os.O_WRONLY
+	file, err := os.OpenFile(path, write|os.O_EXCL, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		switch info, problem := os.Stat(path); {
+		case problem != nil:
+			return nil, problem
+		case !info.Mode().IsRegular():
+			return os.OpenFile(path, os.O_WRONLY, 0)
+		case !replace:
+			return nil, fmt.Errorf("%s: the file exists: --force replaces it", path)
+		}
+		file, err = os.OpenFile(path, write|os.O_TRUNC, 0o600)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := file.Chmod(0o600); err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return file, nil
 }
