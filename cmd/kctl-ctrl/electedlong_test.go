@@ -3,7 +3,9 @@
 package main
 
 import (
-	"slices"
+	"bytes"
+	"fmt"
+	"os"
 	"strings"
 	"syscall"
 	"testing"
@@ -18,44 +20,79 @@ import (
 func TestHundredHandOvers(t *testing.T) {
 	c := newContested(t)
 	c.keepBusy(t, "web-1", "web-2", "web-3")
-	for range 20 {
-		v := handOver(t, c, 1)
-		t.Logf("so far %d terms", len(v.terms))
-		stopAndWake(t, c)
+	terms, under := 0, 0
+	for round := range 20 {
+		handOver(t, c, fmt.Sprintf("%d-", round))
+		under += stopAndWake(t, c, round)
+		terms = len(rule(c.requests(t), shortDeadline).terms)
+		t.Logf("round %d: %d terms so far, %d requests under way at a stop", round+1, terms, under)
+	}
+	v := rule(c.requests(t), shortDeadline)
+	writes := 0
+	for _, n := range v.writes {
+		writes += n
+	}
+	t.Logf("%d hand-overs, %d writes; under way when their process was stopped: %d; received past the deadline, and sent before it or the stop: %d, of them while another led: %d", terms-1, writes, under, len(v.late), len(v.stray))
+	if terms <= 100 {
+		t.Errorf("the lease was held in %d terms", terms)
 	}
 }
 
-// stopAndWake stops a leader in the middle of its work until another leads.
-func stopAndWake(t *testing.T, c *contested) {
+// stopAndWake stops a leader in the middle of its work until another leads. What the
+// API server received of it from then on has to be writes that the leader's own
+// recording says were begun before, at most one for each of its workers and one
+// Event.
+func stopAndWake(t *testing.T, c *contested, round int) (under int) {
 	t.Helper()
-	loops := []string{"--controllers=deployment", "--kube-api-qps=-1"}
+	const workers = 5
+	loops := []string{"--controllers=deployment", "--kube-api-qps=-1", fmt.Sprintf("--concurrent-deployment-syncs=%d", workers)}
 	// Names of their own: what they had under way must not be counted to others.
-	asleep, awake := c.way(t, "asleep"), c.way(t, "awake")
+	asleep, awake := c.way(t, fmt.Sprintf("asleep-%d", round)), c.way(t, fmt.Sprintf("awake-%d", round))
 	leader := asleep.start(t, loops...)
 	leader.says(t, "1 loop runs: deployment")
 	next := awake.start(t, loops...)
 	next.says(t, " leads since ")
-	await(t, "the leader writes", func() bool { return rule(c.requests(t), shortDeadline).writes["asleep"] > 0 })
+	await(t, "the leader writes", func() bool { return rule(c.requests(t), shortDeadline).writes[asleep.name] > 10 })
+	if err := leader.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	await(t, "the leader has stopped", func() bool { return stopped(t, leader.Process.Pid) })
 	began := time.Now()
-	_ = leader.Process.Signal(syscall.SIGSTOP)
 	next.says(t, "acquired")
 	next.says(t, "1 loop runs: deployment")
+	await(t, "the next one writes", func() bool { return rule(c.requests(t), shortDeadline).writes[awake.name] > 0 })
 	_ = leader.Process.Signal(syscall.SIGCONT)
 	leader.exits(t, exitLost)
 	_ = next.Process.Signal(syscall.SIGTERM)
 	next.exits(t, exitOK)
 
-	v := rule(c.requests(t), shortDeadline)
-	late := slices.DeleteFunc(v.late, func(s string) bool { return !strings.HasPrefix(s, "asleep: ") })
-	t.Logf("stopped at %s: %d request(s) were under way: %q", began.Format("15:04:05.000"), len(late), late)
-	// One connection carries them; a worker has one write under way at a time.
-	const workers = 5
-	if len(late) > workers*20 {
-		t.Errorf("%d requests came late, more than the loop has workers", len(late))
-	}
-	for _, s := range v.late {
-		if !strings.HasPrefix(s, "asleep: ") {
-			t.Errorf("late, and never stopped: %s", s)
+	writes := sentBy(t, asleep)
+	for _, r := range c.requests(t) {
+		if r.who != asleep.name || r.lease || !r.received.After(began) {
+			continue
 		}
+		sentAt, found := underWay(&writes, r, began)
+		if !found {
+			t.Errorf("not under way when its process stopped at %s: %s, received at %s", began.Format("15:04:05.000000"), r.what, r.received.Format("15:04:05.000000"))
+			continue
+		}
+		t.Logf("under way at the stop: %s, sent %s before it, received %s after it", r.what, began.Sub(sentAt), r.received.Sub(began))
+		under++
 	}
+	if under > workers+1 {
+		t.Errorf("%d requests were under way, more than the loop has workers", under)
+	}
+	checkLate(t, rule(c.requests(t), shortDeadline), awake)
+	return under
+}
+
+// stopped asks the kernel.
+func stopped(t *testing.T, pid int) bool {
+	t.Helper()
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The name before it is in brackets and may hold anything.
+	return strings.HasPrefix(string(stat[bytes.LastIndexByte(stat, ')')+1:]), " T")
 }

@@ -24,6 +24,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
@@ -81,6 +82,15 @@ func (p *proof) awaitOwnWrites(t *testing.T) {
 // client writes for real, as the user agent that mutations leaves out.
 func (p *proof) client(t *testing.T) kubernetes.Interface {
 	t.Helper()
+	client, err := kubernetes.NewForConfig(p.config(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+func (p *proof) config(t *testing.T) *rest.Config {
+	t.Helper()
 	endpoint := p.Endpoint()
 	grant, err := guard.GrantSandbox(endpoint.URL, endpoint.CA, sandbox.Recognise)
 	if err != nil {
@@ -95,11 +105,7 @@ func (p *proof) client(t *testing.T) kubernetes.Interface {
 		t.Fatal(err)
 	}
 	config.UserAgent = "seed"
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return client
+	return config
 }
 
 // seed creates, for real and with no loop running, what the loops will want to
