@@ -218,7 +218,7 @@ func (a *asked) round() map[string]bool {
 }
 
 // skipped runs all loops for real over the seeds of a proof, behind a gate whose
-// policy allows nothing, until each write of wanted was tried.
+// policy allows nothing, until each wanted write was tried.
 func (p *proof) skipped(t *testing.T, broken approve.Broken) {
 	t.Helper()
 	endpoint := p.Endpoint()
@@ -240,10 +240,11 @@ func (p *proof) skipped(t *testing.T, broken approve.Broken) {
 	if s.config, err = connect.Server(connect.Endpoint(endpoint), wrap, connect.Limits{QPS: -1}); err != nil {
 		t.Fatal(err)
 	}
-	p.tryWanted(t, s, func(w state.WriteFinished) {
+	p.run(t, s, newAttempts(p.scenarios), func(w state.WriteFinished) bool {
 		if w.Result != state.WriteRefused && broken == (approve.Broken{}) {
 			t.Errorf("a write was not skipped: %s", state.Describe(w))
 		}
+		return true
 	})
 }
 

@@ -14,18 +14,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spf13/pflag"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
-	appsv1 "k8s.io/api/apps/v1"
-	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"k8s.io/utils/ptr"
 
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard"
@@ -34,20 +30,29 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
-// proof is a sandbox without nodes, scheduler or loops, filled with objects
-// that give the loops something to create, change and delete. What a dry run
-// did to it is read from the API server's audit log and from etcd: neither
-// knows of the guard.
+// proof is a sandbox without nodes, scheduler or loops, filled with scenarios that
+// give the loops something to create, change and delete. What a dry run did to it is
+// read from the API server's audit log and from etcd: neither knows of the guard.
 type proof struct {
 	*sandbox.Sandbox
-	etcd *clientv3.Client
+	etcd      *clientv3.Client
+	scenarios []scenario
+	// flags are the loops', gates those of the API server too.
+	flags []string
+	gates map[string]bool
 }
 
+// newProof has the scenarios of the default tests.
 func newProof(t *testing.T) *proof {
+	t.Helper()
+	return newProofOf(t, slices.DeleteFunc(scenarios(), func(sc scenario) bool { return !sc.quick }), nil)
+}
+
+func newProofOf(t *testing.T, scenarios []scenario, gates map[string]bool) *proof {
 	t.Helper()
 	sb, err := sandbox.Start(t.Context(), sandbox.Options{
 		Audit: sandbox.AuditRequest, AuditLog: filepath.Join(t.TempDir(), "audit.log"),
-		DisableAdmission: []string{"ServiceAccount"},
+		DisableAdmission: []string{"ServiceAccount"}, FeatureGates: gates, ExtraArgs: []string{"--runtime-config=api/all=true"},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -58,8 +63,10 @@ func newProof(t *testing.T) *proof {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = etcd.Close() })
-	p := &proof{Sandbox: sb, etcd: etcd}
-	p.seed(t)
+	p := &proof{Sandbox: sb, etcd: etcd, scenarios: scenarios, gates: gates, flags: loopFlags}
+	if err := p.seeder(t).seedAll(t.Context(), scenarios); err != nil {
+		t.Fatal(err)
+	}
 	p.awaitOwnWrites(t)
 	return p
 }
@@ -104,125 +111,21 @@ func (p *proof) config(t *testing.T) *rest.Config {
 	if err != nil {
 		t.Fatal(err)
 	}
-	config.UserAgent = "seed"
+	config.UserAgent, config.WarningHandler = "seed", rest.NoWarnings{}
 	return config
 }
 
-// seed creates, for real and with no loop running, what the loops will want to
-// act on. Each line says which loop it is for and what that will try.
-func (p *proof) seed(t *testing.T) {
-	t.Helper()
-	ctx := t.Context()
-	client := p.client(t)
-	must := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	template := corev1.PodTemplateSpec{
-		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "web"}},
-		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "web", Image: "web:1"}}},
-	}
-	selector := &metav1.LabelSelector{MatchLabels: template.Labels}
-	create := metav1.CreateOptions{}
-	const ns = "default"
-
-	// Deployment: a ReplicaSet is missing (create), its status (update).
-	_, err := client.AppsV1().Deployments(ns).Create(ctx, &appsv1.Deployment{
-		ObjectMeta: metav1.ObjectMeta{Name: "web"},
-		Spec:       appsv1.DeploymentSpec{Replicas: ptr.To[int32](2), Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "deployed"}}, Template: withLabel(template, "deployed")},
-	}, create)
-	must(err)
-
-	// ReplicaSet: three pods where one is wanted (delete with a protobuf body).
-	rs, err := client.AppsV1().ReplicaSets(ns).Create(ctx, &appsv1.ReplicaSet{
-		ObjectMeta: metav1.ObjectMeta{Name: "crowded"},
-		Spec:       appsv1.ReplicaSetSpec{Replicas: ptr.To[int32](1), Selector: selector, Template: template},
-	}, create)
-	must(err)
-	for i := range 3 {
-		_, err = client.CoreV1().Pods(ns).Create(ctx, &corev1.Pod{
-			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("crowded-%d", i), Labels: template.Labels, OwnerReferences: []metav1.OwnerReference{
-				*metav1.NewControllerRef(rs, appsv1.SchemeGroupVersion.WithKind("ReplicaSet")),
-			}},
-			Spec: template.Spec,
-		}, create)
-		must(err)
-	}
-
-	// Garbage collector: the owner is gone (delete with a JSON body).
-	_, err = client.CoreV1().ConfigMaps(ns).Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
-		Name:            "orphan",
-		OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "Deployment", Name: "gone", UID: types.UID("00000000-0000-0000-0000-000000000001")}},
-	}}, create)
-	must(err)
-
-	// TTL after finished: a Job that finished long ago (delete).
-	job, err := client.BatchV1().Jobs(ns).Create(ctx, &batchv1.Job{
-		ObjectMeta: metav1.ObjectMeta{Name: "finished"},
-		Spec: batchv1.JobSpec{
-			TTLSecondsAfterFinished: ptr.To[int32](0),
-			Template:                corev1.PodTemplateSpec{Spec: corev1.PodSpec{RestartPolicy: corev1.RestartPolicyNever, Containers: template.Spec.Containers}},
-		},
-	}, create)
-	must(err)
-	ended := metav1.NewTime(time.Now().Add(-time.Hour))
-	job.Status = batchv1.JobStatus{
-		StartTime: &ended, CompletionTime: &ended, Succeeded: 1,
-		UncountedTerminatedPods: &batchv1.UncountedTerminatedPods{},
-		Conditions: []batchv1.JobCondition{
-			{Type: batchv1.JobSuccessCriteriaMet, Status: corev1.ConditionTrue, LastTransitionTime: ended, LastProbeTime: ended},
-			{Type: batchv1.JobComplete, Status: corev1.ConditionTrue, LastTransitionTime: ended, LastProbeTime: ended},
-		},
-	}
-	_, err = client.BatchV1().Jobs(ns).UpdateStatus(ctx, job, metav1.UpdateOptions{})
-	must(err)
-
-	// StatefulSet: a revision and a pod are missing (create); PVCs too.
-	_, err = client.AppsV1().StatefulSets(ns).Create(ctx, &appsv1.StatefulSet{
-		ObjectMeta: metav1.ObjectMeta{Name: "db"},
-		Spec:       appsv1.StatefulSetSpec{Replicas: ptr.To[int32](1), ServiceName: "db", Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "db"}}, Template: withLabel(template, "db")},
-	}, create)
-	must(err)
-
-	// Services and a quota: slices, endpoints, a status.
-	_, err = client.CoreV1().Services(ns).Create(ctx, &corev1.Service{
-		ObjectMeta: metav1.ObjectMeta{Name: "web"},
-		Spec:       corev1.ServiceSpec{Selector: template.Labels, Ports: []corev1.ServicePort{{Port: 80}}},
-	}, create)
-	must(err)
-
-	// Namespace: it is to go, with what is in it (deletecollection).
-	_, err = client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "doomed"}}, create)
-	must(err)
-	_, err = client.CoreV1().Secrets("doomed").Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "inside"}, StringData: map[string]string{"k": "v"}}, create)
-	must(err)
-	must(client.CoreV1().Namespaces().Delete(ctx, "doomed", metav1.DeleteOptions{}))
+// loopFlags let every loop run, and those that wait for long begin earlier.
+var loopFlags = []string{
+	"--controllers=*,bootstrap-signer-controller,token-cleaner-controller,selinux-warning-controller",
+	"--allocate-node-cidrs", "--cluster-cidr=10.244.0.0/16", "--node-cidr-mask-size=24",
+	"--terminated-pod-gc-threshold=1", "--horizontal-pod-autoscaler-sync-period=1s",
+	"--node-monitor-grace-period=5s", "--node-monitor-period=1s",
 }
 
-func withLabel(template corev1.PodTemplateSpec, app string) corev1.PodTemplateSpec {
-	template = *template.DeepCopy()
-	template.Labels = map[string]string{"app": app}
-	return template
-}
-
-// wanted are the writes that the loops must have tried before a proof proves
-// anything, as "controller verb resource".
-var wanted = []string{
-	"deployment-controller create replicasets",
-	"garbage-collector-controller delete configmaps",
-	"namespace-controller deletecollection secrets",
-	"replicaset-controller delete pods",
-	"replicaset-controller update replicasets/status",
-	"serviceaccount-controller create serviceaccounts",
-	"statefulset-controller create pods",
-	"ttl-after-finished-controller delete jobs",
-}
-
-// dryRun runs all loops in one mode until each of wanted has been tried and
+// dryRun runs all loops in one mode until each wanted write has been tried and
 // answered, then stops them.
-func (p *proof) dryRun(t *testing.T, m state.Mode, broken guard.Broken) {
+func (p *proof) dryRun(t *testing.T, m state.Mode, broken guard.Broken) *attempts {
 	t.Helper()
 	s, err := newSession(sessionOptions{logFile: filepath.Join(t.TempDir(), "log")})
 	if err != nil {
@@ -237,19 +140,29 @@ func (p *proof) dryRun(t *testing.T, m state.Mode, broken guard.Broken) {
 	if s.config, err = connect.Server(connect.Endpoint(p.Endpoint()), wrap, connect.Limits{QPS: -1}); err != nil {
 		t.Fatal(err)
 	}
-	p.tryWanted(t, s, func(w state.WriteFinished) {
+	tried := newAttempts(p.scenarios)
+	p.run(t, s, tried, func(w state.WriteFinished) bool {
 		if w.Result == state.WriteDone {
 			t.Errorf("the journal calls a write of a dry run done: %s", state.Describe(w))
 		}
+		// The server has judged a dry run that it answers so, and would have refused
+		// the write.
+		return w.Result == state.WriteDry || w.Result == state.WriteFailed && w.Status == http.StatusConflict
 	})
+	return tried
 }
 
-// tryWanted starts all loops of a session that is connected, and returns when each
-// of wanted has been tried and answered. Every write is looked at.
-func (p *proof) tryWanted(t *testing.T, s *session, look func(state.WriteFinished)) {
+// run starts all loops of a session that is connected, and returns when nothing is
+// missing of what was wanted. answered looks at every write.
+func (p *proof) run(t *testing.T, s *session, tried *attempts, answered func(state.WriteFinished) bool) {
 	t.Helper()
 	options, err := controllers.NewOptions()
 	if err != nil {
+		t.Fatal(err)
+	}
+	flags := pflag.NewFlagSet("loops", pflag.ContinueOnError)
+	options.AddFlags(flags)
+	if err := flags.Parse(p.flags); err != nil {
 		t.Fatal(err)
 	}
 	options.DefaultThroughput(sandboxQPS, sandboxBurst)
@@ -265,25 +178,16 @@ func (p *proof) tryWanted(t *testing.T, s *session, look func(state.WriteFinishe
 	if err := s.startLoops(t.Context(), controllers.Config{Component: component, RootCA: inputs.RootCA}); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
 	defer cancel()
-	missing := map[string]bool{}
-	for _, w := range wanted {
-		missing[w] = true
-	}
-	for len(missing) > 0 {
+	for len(tried.wanting()) > 0 {
 		entries, err := journal.Next(ctx)
 		if err != nil {
-			t.Fatalf("the loops did not try %v: %v", missing, err)
+			t.Fatalf("the loops did not try, or had no answer to:\n%s\n%s", strings.Join(tried.wanting(), "\n"), tried.summary())
 		}
 		for _, e := range entries {
 			if w, ok := e.Event.(state.WriteFinished); ok {
-				look(w)
-				resource := w.Object.Resource
-				if w.Subresource != "" {
-					resource += "/" + w.Subresource
-				}
-				delete(missing, strings.Join([]string{w.Controller, w.Verb, resource}, " "))
+				tried.add(w, answered(w))
 			}
 		}
 	}
@@ -395,9 +299,11 @@ func dry(t *testing.T, event auditv1.Event) bool {
 
 // TestDryRunPersistsNothing runs all loops dry, in both ways, over objects that
 // make them create, update, patch and delete. The server's own records say that
-// nothing was changed.
-func TestDryRunPersistsNothing(t *testing.T) {
-	p := newProof(t)
+// nothing was changed. The long form is TestDryRunOfAllScenarios.
+func TestDryRunPersistsNothing(t *testing.T) { newProof(t).persistsNothing(t) }
+
+// persistsNothing is the proof.
+func (p *proof) persistsNothing(t *testing.T) {
 	for _, m := range []state.Mode{state.ModeDryRunClient, state.ModeDryRunServer} {
 		t.Run(string(m), func(t *testing.T) {
 			before := p.revisions(t)
@@ -405,8 +311,9 @@ func TestDryRunPersistsNothing(t *testing.T) {
 				t.Fatalf("only %d keys in etcd: the seeds are missing", len(before))
 			}
 			earlier, _ := p.mutations(t)
-			p.dryRun(t, m, guard.Broken{})
-			for _, change := range changes(before, p.revisions(t)) {
+			tried := p.dryRun(t, m, guard.Broken{})
+			changed := changes(before, p.revisions(t))
+			for _, change := range changed {
 				t.Errorf("etcd: %s", change)
 			}
 			all, real := p.mutations(t)
@@ -417,25 +324,45 @@ func TestDryRunPersistsNothing(t *testing.T) {
 			if m == state.ModeDryRunClient && sent > 0 {
 				t.Errorf("audit log: %d mutating requests left the process: %q", sent, all[len(earlier):])
 			}
-			if m == state.ModeDryRunServer && sent < len(wanted) {
+			if m == state.ModeDryRunServer && sent < len(p.scenarios) {
 				t.Errorf("audit log: only %d mutating requests were sent: the server has not seen what it is to bear witness of", sent)
 			}
+			t.Logf("%s; the server received %d mutating requests, of them %d no dry runs; of %d keys in etcd %d changed", tried.summary(), sent, len(real), len(before), len(changed))
 		})
 	}
 }
 
-// TestProofSeesABrokenGuard switches the rewriting of DELETE bodies off: the
+// TestProofSeesABrokenGuard switches parts of the guard off, one at a time: the
 // proof must notice, in both records.
 func TestProofSeesABrokenGuard(t *testing.T) {
-	p := newProof(t)
+	for name, b := range brokenGuards {
+		t.Run(name, func(t *testing.T) { newProof(t).seesBroken(t, b.mode, b.broken) })
+	}
+}
+
+var brokenGuards = map[string]struct {
+	mode   state.Mode
+	broken guard.Broken
+}{
+	"deletes":  {state.ModeDryRunServer, guard.Broken{SkipDeleteRewrite: true}},
+	"queries":  {state.ModeDryRunServer, guard.Broken{SkipQuery: true}},
+	"answered": {state.ModeDryRunClient, guard.Broken{SendAnswered: true}},
+}
+
+// seesBroken runs the loops behind a broken guard until something has changed.
+func (p *proof) seesBroken(t *testing.T, m state.Mode, broken guard.Broken) {
+	t.Helper()
 	before := p.revisions(t)
-	p.dryRun(t, state.ModeDryRunServer, guard.Broken{SkipDeleteRewrite: true})
-	if gone := changes(before, p.revisions(t)); len(gone) == 0 {
-		t.Error("etcd shows no change though deletes went out as they were")
+	tried := p.dryRun(t, m, broken)
+	gone := changes(before, p.revisions(t))
+	_, real := p.mutations(t)
+	if len(gone) == 0 {
+		t.Error("etcd shows no change though writes went out as they were")
 	}
-	if _, real := p.mutations(t); len(real) == 0 {
-		t.Error("the audit log shows no real write though deletes went out as they were")
+	if len(real) == 0 {
+		t.Error("the audit log shows no real write though writes went out as they were")
 	}
+	t.Logf("%s; seen: %d keys changed in etcd, %d requests in the audit log that were no dry runs", tried.summary(), len(gone), len(real))
 }
 
 // TestGuardKnowsAllThatTheServerServes asks the sandbox what it serves and has

@@ -431,3 +431,9 @@ func (p *peopled) testRevisions(t *testing.T) {
 		t.Error("nobody sees something")
 	}
 }
+
+func withLabel(template corev1.PodTemplateSpec, app string) corev1.PodTemplateSpec {
+	template = *template.DeepCopy()
+	template.Labels = map[string]string{"app": app}
+	return template
+}

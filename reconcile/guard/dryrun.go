@@ -24,7 +24,9 @@ func (g *Guard) makeDry(req *http.Request, r Request) (*http.Request, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read its query: %w", err)
 	}
-	query.Set("dryRun", metav1.DryRunAll)
+	if !g.broken.SkipQuery {
+		query.Set("dryRun", metav1.DryRunAll)
+	}
 	out.URL.RawQuery = query.Encode()
 	if !dryRunInBody(r) || g.broken.SkipDeleteRewrite {
 		return out, nil
@@ -60,7 +62,7 @@ func (g *Guard) proveDry(out *http.Request) error {
 	if r.Kind != KindWrite || r.Subresource == "token" {
 		return fmt.Errorf("it has become a request to %s", r.Verb)
 	}
-	if !onlyAll(out.URL.Query()["dryRun"]) {
+	if !g.broken.SkipQuery && !onlyAll(out.URL.Query()["dryRun"]) {
 		return errors.New("its query does not say dryRun=All")
 	}
 	if !dryRunInBody(r) || g.broken.SkipDeleteRewrite {

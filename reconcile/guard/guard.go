@@ -115,6 +115,11 @@ type Broken struct {
 	// SkipDeleteRewrite leaves DELETE and Eviction bodies as they are in
 	// dry-run=server, and sends them: they are then carried out.
 	SkipDeleteRewrite bool
+	// SkipQuery leaves dryRun out of the query in dry-run=server: all writes but
+	// deletes are then carried out.
+	SkipQuery bool
+	// SendAnswered sends what dry-run=client would answer: it is carried out.
+	SendAnswered bool
 	// IgnoreGate sends writes that the gate of an election refuses, without
 	// their deadline.
 	IgnoreGate bool
