@@ -52,7 +52,9 @@ func newProofOf(t *testing.T, scenarios []scenario, gates map[string]bool) *proo
 	t.Helper()
 	sb, err := sandbox.Start(t.Context(), sandbox.Options{
 		Audit: sandbox.AuditRequest, AuditLog: filepath.Join(t.TempDir(), "audit.log"),
-		DisableAdmission: []string{"ServiceAccount"}, FeatureGates: gates, ExtraArgs: []string{"--runtime-config=api/all=true"},
+		// They would do in the seeds what is for the loops to do.
+		DisableAdmission: []string{"ServiceAccount", "TaintNodesByCondition", "StorageObjectInUseProtection"},
+		FeatureGates:     gates, ExtraArgs: []string{"--runtime-config=api/all=true"},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -133,7 +135,11 @@ func (p *proof) dryRun(t *testing.T, m state.Mode, broken guard.Broken) *attempt
 	}
 	s.broken = broken
 	defer s.shutDown(os.Stderr)
-	wrap, err := s.guarded(guard.Options{Mode: m})
+	trusts, err := localGroupsOf(t.Context(), p.config(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	wrap, err := s.guarded(guard.Options{Mode: m, TrustsDryRun: trusts})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,9 +151,13 @@ func (p *proof) dryRun(t *testing.T, m state.Mode, broken guard.Broken) *attempt
 		if w.Result == state.WriteDone {
 			t.Errorf("the journal calls a write of a dry run done: %s", state.Describe(w))
 		}
-		// The server has judged a dry run that it answers so, and would have refused
-		// the write.
-		return w.Result == state.WriteDry || w.Result == state.WriteFailed && w.Status == http.StatusConflict
+		switch w.Result {
+		case state.WriteDry:
+			return true
+		case state.WriteFailed: // a dry run that the server has judged
+			return w.Status == http.StatusConflict
+		}
+		return false
 	})
 	return tried
 }
@@ -180,7 +190,7 @@ func (p *proof) run(t *testing.T, s *session, tried *attempts, answered func(sta
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
 	defer cancel()
-	for len(tried.wanting()) > 0 {
+	for !tried.complete() {
 		entries, err := journal.Next(ctx)
 		if err != nil {
 			t.Fatalf("the loops did not try, or had no answer to:\n%s\n%s", strings.Join(tried.wanting(), "\n"), tried.summary())

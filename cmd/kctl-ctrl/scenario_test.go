@@ -261,17 +261,20 @@ type attempts struct {
 	loops     map[string]bool
 	// last are the last answers to writes that were wanted and failed.
 	last map[string]string
+	// what is all that was tried, by scenario.
+	what map[string]map[string]int
 }
 
 func newAttempts(scenarios []scenario) *attempts {
 	a := &attempts{
 		scenarios: scenarios, missing: map[string]bool{}, tried: map[string]int{}, results: map[state.WriteResult]int{},
-		loops: map[string]bool{}, last: map[string]string{},
+		loops: map[string]bool{}, last: map[string]string{}, what: map[string]map[string]int{},
 	}
 	for _, sc := range scenarios {
 		for _, want := range sc.wants {
 			a.missing[sc.name+": "+want] = true
 		}
+		a.what[sc.name] = map[string]int{}
 	}
 	return a
 }
@@ -298,6 +301,7 @@ func (a *attempts) add(w state.WriteFinished, answered bool) {
 			}
 		}
 		a.tried[sc.name]++
+		a.what[sc.name][what+" "+string(w.Result)]++
 		if answered {
 			delete(a.missing, key)
 		} else if a.missing[key] {
@@ -311,6 +315,12 @@ func (sc scenario) has(o state.Ref) bool {
 	return o.Namespace == sc.name || strings.HasPrefix(o.Namespace, sc.name+"-x-") || o.Namespace == "" && (o.Name == sc.name || strings.HasPrefix(o.Name, sc.name+"-x-"))
 }
 
+func (a *attempts) complete() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return len(a.missing) == 0
+}
+
 // wanting lists what is missing still.
 func (a *attempts) wanting() []string {
 	a.mu.Lock()
@@ -320,6 +330,8 @@ func (a *attempts) wanting() []string {
 		if said := a.last[key]; said != "" {
 			key += " (tried: " + said + ")"
 		}
+		name, _, _ := strings.Cut(key, ":")
+		key += fmt.Sprintf(" (all that was tried: %v)", a.what[name])
 		out = append(out, key)
 	}
 	slices.Sort(out)

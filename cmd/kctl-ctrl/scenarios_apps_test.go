@@ -69,6 +69,7 @@ func deploymentScenarios() []scenario {
 		update   = "deployment-controller update replicasets"
 		status   = "deployment-controller update deployments/status"
 		revision = "deployment.kubernetes.io/revision: '1'"
+		complete = "{patch: Deployment/web, status: {observedGeneration: 1, replicas: 1, updatedReplicas: 1, readyReplicas: 1, availableReplicas: 1}}"
 	)
 	return []scenario{
 		{name: "deployment-new", quick: true, objects: deployment("", "replicas: 2", ""), wants: []string{create, status}},
@@ -90,9 +91,9 @@ func deploymentScenarios() []scenario {
 		{name: "deployment-bad-image", objects: documents(
 			deployment("", "replicas: 1, progressDeadlineSeconds: 10", "status: {observedGeneration: 1, replicas: 1, updatedReplicas: 1, unavailableReplicas: 1, conditions: [{type: Progressing, status: 'True', reason: ReplicaSetUpdated, lastUpdateTime: $AGO(1h), lastTransitionTime: $AGO(1h)}]}"),
 			setOf("now", true, 1, 0, revision)), wants: []string{status}},
-		{name: "deployment-history", objects: documents(deployment("", "replicas: 1, revisionHistoryLimit: 0", ""), setOf("old", false, 0, 0, revision), setOf("now", true, 1, 1, "deployment.kubernetes.io/revision: '2'")),
+		{name: "deployment-history", objects: documents(deployment("", "replicas: 1, revisionHistoryLimit: 0", ""), setOf("old", false, 0, 0, revision), setOf("now", true, 1, 1, "deployment.kubernetes.io/revision: '2'"), complete),
 			wants: []string{"deployment-controller delete replicasets"}, quick: true},
-		{name: "deployment-history-of-two", objects: documents(deployment("", "replicas: 1, revisionHistoryLimit: 1", ""), setOf("old", false, 0, 0, revision), setOf("older", false, 0, 0, "deployment.kubernetes.io/revision: '0'"), setOf("now", true, 1, 1, "deployment.kubernetes.io/revision: '2'")),
+		{name: "deployment-history-of-two", objects: documents(deployment("", "replicas: 1, revisionHistoryLimit: 1", ""), setOf("old", false, 0, 0, revision), setOf("older", false, 0, 0, "deployment.kubernetes.io/revision: '0'"), setOf("now", true, 1, 1, "deployment.kubernetes.io/revision: '2'"), complete),
 			wants: []string{"deployment-controller delete replicasets"}},
 		{name: "deployment-adopts", objects: documents(deployment("", "replicas: 1", ""), yamlObject("apps/v1", "ReplicaSet", "stray", webLabels, "spec: {"+webSelector+", "+webTemplate+"}")),
 			wants: []string{"deployment-controller patch replicasets"}},
@@ -202,7 +203,7 @@ func statefulScenarios() []scenario {
 	claim := func(i int) string {
 		return yamlObject("v1", "PersistentVolumeClaim", fmt.Sprintf("data-web-%d", i), webLabels, "spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}")
 	}
-	old := yamlObject("apps/v1", "ControllerRevision", "web-old", webLabels+", "+mine, "revision: 1, data: {spec: {template: {}}}")
+	old := yamlObject("apps/v1", "ControllerRevision", "web-old", webLabels+", "+mine, "revision: 1, data: {spec: {template: {$patch: replace, metadata: {labels: {app: web}}, spec: {containers: [{name: c, image: old}]}}}}")
 	return []scenario{
 		{name: "statefulset-new", quick: true, objects: set("replicas: 2"), wants: []string{create, loop + " create controllerrevisions", loop + " update statefulsets/status"}},
 		{name: "statefulset-parallel", objects: set("replicas: 3, podManagementPolicy: Parallel"), wants: []string{create}},
