@@ -240,7 +240,8 @@ func (p *proof) skipped(t *testing.T, broken approve.Broken) {
 	if s.config, err = connect.Server(connect.Endpoint(endpoint), wrap, connect.Limits{QPS: -1}); err != nil {
 		t.Fatal(err)
 	}
-	p.run(t, s, newAttempts(p.scenarios), func(w state.WriteFinished) bool {
+	tried := newAttempts(p.scenarios)
+	p.run(t, s, tried, tried.complete, func(w state.WriteFinished) bool {
 		if w.Result != state.WriteRefused && broken == (approve.Broken{}) {
 			t.Errorf("a write was not skipped: %s", state.Describe(w))
 		}

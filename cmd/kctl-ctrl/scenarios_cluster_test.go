@@ -175,8 +175,6 @@ func certificateRequest(subject pkix.Name, dns ...string) string {
 	return base64.StdEncoding.EncodeToString(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der}))
 }
 
-// The loop that cleans requests up looks at its start, mostly before its informer
-// holds any, and then every hour: it has no scenario.
 func certificateScenarios() []scenario {
 	const signing = "certificatesigningrequest-signing-controller"
 	kubelet := pkix.Name{CommonName: "system:node:n", Organization: []string{"system:nodes"}}

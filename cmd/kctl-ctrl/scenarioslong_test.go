@@ -13,9 +13,10 @@ func TestDryRunOfAllScenarios(t *testing.T) {
 	newProofOf(t, all, nil).persistsNothing(t)
 }
 
-// TestAllScenariosSeeABrokenGuard is the long form of TestProofSeesABrokenGuard.
+// TestAllScenariosSeeABrokenGuard is the long form of TestProofSeesABrokenGuard: it
+// has to see 50 scenarios come to harm.
 func TestAllScenariosSeeABrokenGuard(t *testing.T) {
 	for name, b := range brokenGuards {
-		t.Run(name, func(t *testing.T) { newProofOf(t, scenarios(), nil).seesBroken(t, b.mode, b.broken) })
+		t.Run(name, func(t *testing.T) { newProofOf(t, scenarios(), nil).seesBroken(t, b.mode, b.broken, 50) })
 	}
 }
