@@ -87,6 +87,9 @@ func diagnose(err error) (reason, next string) {
 		return serverWords(err), "the server has trouble: try again, and look at 'kubectl get --raw /readyz?verbose'"
 	case strings.Contains(err.Error(), "getting credentials:"):
 		_, words, _ := strings.Cut(err.Error(), "getting credentials:")
+		if strings.Contains(words, "not allowed: policy set to") || strings.Contains(words, "credential plugin allowlist") {
+			return "the kubeconfig's credential plugin was not run:" + words, "'kubectl kuberc set --section=credentialplugin' changes what may run"
+		}
 		return "the kubeconfig's credential plugin failed:" + words, "run it by hand, or log in again"
 	case errors.As(err, &authority):
 		return "the server's certificate is signed by an authority that the kubeconfig does not know", "is it the right cluster? get its kubeconfig anew"

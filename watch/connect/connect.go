@@ -67,7 +67,7 @@ func load(loader clientcmd.ClientConfig) (*rest.Config, error) {
 	if err == nil && len(raw.Clusters) == 0 && config.Host == "http://localhost:8080" {
 		return nil, ErrNoCluster
 	}
-	return config, nil
+	return config, restrictPlugin(config)
 }
 
 // Endpoint is where an API server listens and how to be let in.
