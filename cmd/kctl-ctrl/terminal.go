@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"os"
 
@@ -24,4 +25,18 @@ func widthOf(w io.Writer) int {
 		return 0
 	}
 	return width
+}
+
+// keepTerminal has client-go start credential plugins without the terminal, for the
+// rest of this process: they would read the screen's keys and write over it. One
+// that has to ask the user fails then, and says that it has no terminal. client-go
+// v0.37.1 gives them what os.Stdin and os.Stderr are when a client is made
+// (plugin/pkg/client/auth/exec).
+func keepTerminal() error {
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		return fmt.Errorf("keep credential plugins off the terminal: %w", err)
+	}
+	os.Stdin, os.Stderr = null, null
+	return nil
 }

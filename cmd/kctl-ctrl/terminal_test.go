@@ -42,10 +42,16 @@ const patience = time.Minute
 // left of it is killed at the end of the test.
 func onTerminal(t *testing.T, columns, rows int, args ...string) *terminal {
 	t.Helper()
+	return onTerminalAs(t, []string{"HOME=" + t.TempDir()}, columns, rows, args...)
+}
+
+// onTerminalAs has more environment.
+func onTerminalAs(t *testing.T, env []string, columns, rows int, args ...string) *terminal {
+	t.Helper()
 	x := &terminal{t: t, command: program(t, args...)}
 	x.drawn = sync.NewCond(&x.mu)
 	x.command.Dir = repository(t)
-	x.command.Env = append(x.command.Env, "TERM=xterm-256color", "NO_COLOR=", "HOME="+t.TempDir())
+	x.command.Env = append(append(x.command.Env, "TERM=xterm-256color", "NO_COLOR="), env...)
 	return x.start(columns, rows)
 }
 

@@ -194,6 +194,11 @@ func (o *tuiOptions) run(ctx context.Context) error {
 			return err
 		}
 	}
+	if !o.plain {
+		if err := keepTerminal(); err != nil {
+			return err
+		}
+	}
 	ctx, cancel := withSignals(ctx, discard{}, "", stopSignals()...)
 	defer cancel()
 	s, err := newSession(sessionOptions{logFile: o.logs.file, logVerbosity: o.logs.verbosity, horizon: 3 * time.Second})
