@@ -342,6 +342,9 @@ type sent struct {
 	// answered: ended is when the answer came. What was given up may be received
 	// later still.
 	answered bool
+	// brokenOff: the gate shut after the head of the request and before its body. The
+	// server carries no such request out.
+	brokenOff bool
 }
 
 // sentBy reads what the instances of a way recorded.
@@ -359,11 +362,10 @@ func sentBy(t *testing.T, w *way) []sent {
 			if err != nil {
 				break // a process that was killed has left less
 			}
-			w, ok := e.Event.(state.WriteFinished)
-			if !ok || w.Result == state.WriteRefused {
-				continue
+			if w, ok := e.Event.(state.WriteFinished); ok {
+				refused := w.Result == state.WriteRefused
+				out = append(out, sent{what: audited(w), began: e.At.Add(-w.Duration), ended: e.At, answered: w.Status != 0 && !refused, brokenOff: refused})
 			}
-			out = append(out, sent{what: audited(w), began: e.At.Add(-w.Duration), ended: e.At, answered: w.Status != 0})
 		}
 	}
 	return out
@@ -389,7 +391,7 @@ func audited(w state.WriteFinished) string {
 // moment: then the request was on its way at that moment.
 func underWay(writes *[]sent, r request, at time.Time) (began time.Time, found bool) {
 	i := slices.IndexFunc(*writes, func(w sent) bool {
-		return w.what == r.what && w.began.Before(at) && !w.began.After(r.received) && (!w.answered || !w.ended.Before(r.received))
+		return w.what == r.what && !(w.brokenOff && r.code < http.StatusBadRequest) && w.began.Before(at) && !w.began.After(r.received) && (!w.answered || !w.ended.Before(r.received))
 	})
 	if i < 0 {
 		return time.Time{}, false

@@ -225,8 +225,7 @@ func TestPluginBehindTheScreen(t *testing.T) {
 	before := p.look()
 	x := onTerminalAs(t, p.env(), 100, 30, "tui")
 	x.shows("Controllers", "deployment")
-	x.press("?").shows("keys")
-	x.press("<esc>").press("q")
+	x.press(":leases<enter>").shows("Leases", "apiserver-").press("q")
 	if code := x.ends(); code != exitOK {
 		t.Errorf("exit code %d", code)
 	}

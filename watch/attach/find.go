@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -24,6 +25,31 @@ const (
 	// stopped (SIGSTOP, a debugger) does not answer, and is left alone.
 	greeting = 2 * time.Second
 )
+
+// ownName is that of a socket that Listen made; others in the directory may be
+// somebody else's.
+var ownName = regexp.MustCompile(`^[0-9]+-[a-z0-9]{4}\.sock$`)
+
+// sweep removes from a directory the sockets of processes that are gone: those at
+// which nobody listens.
+func sweep(dir string) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		path := filepath.Join(dir, e.Name())
+		if e.Type() != os.ModeSocket || !ownName.MatchString(e.Name()) {
+			continue
+		}
+		c, err := net.DialTimeout("unix", path, greeting)
+		if err == nil {
+			_ = c.Close()
+		} else if errors.Is(err, syscall.ECONNREFUSED) {
+			_ = os.Remove(path)
+		}
+	}
+}
 
 // Peer is a process that can be asked. It is a Host whose every answer goes over
 // a connection of its own.
@@ -55,7 +81,9 @@ func Find(ctx context.Context, directories []string) (peers []*Peer, silent []st
 			case err == nil:
 				peers = append(peers, p)
 			case errors.Is(err, syscall.ECONNREFUSED):
-				_ = os.Remove(p.path)
+				if ownName.MatchString(e.Name()) {
+					_ = os.Remove(p.path)
+				}
 			case errors.Is(err, os.ErrNotExist): // it just ended
 			default:
 				silent = append(silent, fmt.Sprintf("process %s does not answer: %v", strings.SplitN(e.Name(), "-", 2)[0], err))

@@ -43,7 +43,8 @@ type Server struct {
 }
 
 // Listen starts answering on a socket in the first of the directories that is
-// usable, which it makes if need be. Close ends it.
+// usable, which it makes if need be, and from which it removes the sockets of
+// processes that were killed. Close ends it.
 func Listen(host Host, directories []string) (*Server, error) {
 	var errs []error
 	for _, dir := range directories {
@@ -60,6 +61,7 @@ func listenIn(host Host, dir string) (*Server, error) {
 	if err := makeDirectory(dir); err != nil {
 		return nil, err
 	}
+	sweep(dir)
 	name := strconv.Itoa(os.Getpid()) + "-" + strings.ToLower(rand.Text()[:4])
 	path, making := filepath.Join(dir, name+suffix), filepath.Join(dir, "."+name)
 	if max(len(path), len(making)) > maxSocketPath {

@@ -1,0 +1,441 @@
+package main
+
+import (
+	"bufio"
+	"crypto/tls"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// house is all places in which this program keeps files for a user, below one
+// directory, which is short: sockets have short paths.
+type house struct{ root string }
+
+func newHouse(t *testing.T) house {
+	t.Helper()
+	root, err := os.MkdirTemp("/tmp", "kc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(root) })
+	h := house{root}
+	for _, dir := range []string{"home", "run", "tmp", "work"} {
+		if err := os.Mkdir(filepath.Join(root, dir), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return h
+}
+
+func (h house) path(elements ...string) string {
+	return filepath.Join(append([]string{h.root}, elements...)...)
+}
+
+// program is one of a user who lives here.
+func (h house) program(t *testing.T, args ...string) *exec.Cmd {
+	t.Helper()
+	command := program(t, args...)
+	command.Dir = h.path("work")
+	command.Env = append(command.Env, "HOME="+h.path("home"), "XDG_RUNTIME_DIR="+h.path("run"), "TMPDIR="+h.path("tmp"),
+		"XDG_STATE_HOME="+h.path("home", "state"), "XDG_CONFIG_HOME=", "XDG_CACHE_HOME=", "KCTL_CTRL_ATTACH_DIR=")
+	return command
+}
+
+// contents lists what is there, but for the directories that the house is made of.
+func (h house) contents(t *testing.T) map[string]fs.FileMode {
+	t.Helper()
+	all := map[string]fs.FileMode{}
+	err := filepath.WalkDir(h.root, func(path string, entry fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // gone since it was listed
+		}
+		if err != nil {
+			return err
+		}
+		info, err := entry.Info()
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if name, _ := filepath.Rel(h.root, path); strings.Contains(name, "/") {
+			all[name] = info.Mode()
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// checkPrivate reports what others may read, write or enter, and how much there is.
+func (h house) checkPrivate(t *testing.T, when string) {
+	t.Helper()
+	files, dirs, sockets := 0, 0, 0
+	for name, mode := range h.contents(t) {
+		switch {
+		case mode.IsDir():
+			dirs++
+		case mode.Type() == fs.ModeSocket:
+			sockets++
+		default:
+			files++
+		}
+		if want := map[bool]fs.FileMode{true: 0o700, false: 0o600}[mode.IsDir()]; mode.Type() != fs.ModeSymlink && mode.Perm() != want &&
+			(mode.Type() != fs.ModeSocket || mode.Perm()&0o077 != 0) {
+			t.Errorf("%s: %s has mode %v, want %v", when, name, mode, want)
+		}
+	}
+	t.Logf("%s: %d files, %d directories, %d sockets", when, files, dirs, sockets)
+	if files == 0 || dirs == 0 {
+		t.Errorf("%s: nothing was looked at", when)
+	}
+}
+
+// underUmask has a command start with an umask.
+func underUmask(command *exec.Cmd, umask string) {
+	command.Args = append([]string{"sh", "-c", "umask " + umask + ` && exec "$0" "$@"`, command.Path}, command.Args[1:]...)
+	command.Path = "/bin/sh"
+}
+
+// beginning starts a command and returns when it has said a text on its standard
+// output; end interrupts it, and waits.
+func beginning(t *testing.T, command *exec.Cmd, text string) (end func()) {
+	t.Helper()
+	var stderr strings.Builder
+	command.Stderr = &stderr
+	stdout, err := command.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = command.Process.Kill()
+		_ = command.Wait()
+	})
+	lines := bufio.NewScanner(stdout)
+	for !strings.Contains(lines.Text(), text) {
+		if !lines.Scan() {
+			_ = command.Wait()
+			t.Fatalf("%q ended without saying %q: %s", command.Args, text, stderr.String())
+		}
+	}
+	return func() {
+		t.Helper()
+		_ = command.Process.Signal(os.Interrupt)
+		_, _ = io.Copy(io.Discard, stdout)
+		_ = command.Wait()
+		for line := range strings.Lines(stderr.String()) {
+			if strings.HasPrefix(line, "warning") {
+				t.Errorf("%q: %s", command.Args, line)
+			}
+		}
+	}
+}
+
+// TestFilesArePrivate looks at all that the program has written, while it runs and
+// afterwards, under an umask that takes nothing and one that takes all from others.
+func TestFilesArePrivate(t *testing.T) {
+	for _, umask := range []string{"000", "077"} {
+		t.Run(umask, func(t *testing.T) {
+			h := newHouse(t)
+			run := h.program(t, "run", "--sandbox", "--nodes=0", "--controllers=deployment", "--record=plain.jsonl", "--log-file=own.log")
+			underUmask(run, umask)
+			end := beginning(t, run, "1 loop runs: deployment")
+			h.checkPrivate(t, "run")
+			end()
+			h.checkPrivate(t, "after run")
+
+			exec := h.program(t, "exec", "--sandbox", "--nodes=0", "--controllers=", "--journal-file=journal", "--", "sh", "-c", "echo ready; exec sleep 1000")
+			underUmask(exec, umask)
+			end = beginning(t, exec, "ready")
+			h.checkPrivate(t, "exec")
+			end()
+			h.checkPrivate(t, "after exec")
+
+			for _, args := range [][]string{
+				{"sandbox", "--nodes=0", "--", "true"},
+				{"record", "--sandbox", "--nodes=0", "--controllers=deployment", "--until-settled", "-o", "packed.zst"},
+				{"run", "--sandbox", "--nodes=0", "--controllers=deployment", "--until-settled", "--record=packed2.zst"},
+			} {
+				command := h.program(t, args...)
+				underUmask(command, umask)
+				if out, err := command.CombinedOutput(); err != nil && args[0] != "record" {
+					t.Errorf("%q: %v\n%s", args, err, out)
+				}
+			}
+			h.checkPrivate(t, "after all")
+		})
+	}
+}
+
+// family lists a process and all below it.
+func family(t *testing.T, pid int) []int {
+	t.Helper()
+	parents := map[int]int{}
+	stats, err := filepath.Glob("/proc/[0-9]*/stat")
+	if err != nil || len(stats) == 0 {
+		t.Skip("there is no /proc to find processes in")
+	}
+	for _, path := range stats {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			continue
+		}
+		child, _ := strconv.Atoi(strings.TrimPrefix(filepath.Dir(path), "/proc/"))
+		// The name in brackets may hold anything.
+		fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
+		parents[child], _ = strconv.Atoi(fields[1])
+	}
+	all := []int{pid}
+	for i := 0; i < len(all); i++ {
+		for child, parent := range parents {
+			if parent == all[i] {
+				all = append(all, child)
+			}
+		}
+	}
+	return all
+}
+
+// listensAt lists the addresses at which processes listen for TCP and UDP.
+func listensAt(t *testing.T, pids []int) []string {
+	t.Helper()
+	sockets := map[string]bool{}
+	for _, pid := range pids {
+		fds, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid))
+		for _, fd := range fds {
+			if target, err := os.Readlink(fd); err == nil && strings.HasPrefix(target, "socket:[") {
+				sockets[strings.Trim(target, "socket:[]")] = true
+			}
+		}
+	}
+	var out []string
+	for _, protocol := range []string{"tcp", "tcp6", "udp", "udp6"} {
+		text, err := os.ReadFile("/proc/net/" + protocol)
+		if err != nil {
+			continue
+		}
+		for _, line := range strings.Split(string(text), "\n")[1:] {
+			fields := strings.Fields(line)
+			const listen, bound = "0A", "07"
+			if len(fields) < 10 || !sockets[fields[9]] || fields[3] != listen && fields[3] != bound {
+				continue
+			}
+			host, port, _ := strings.Cut(fields[1], ":")
+			raw, err := hex.DecodeString(host)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := 0; i+4 <= len(raw); i += 4 { // words of the machine's own order
+				slices.Reverse(raw[i : i+4])
+			}
+			n, err := strconv.ParseUint(port, 16, 16)
+			if err != nil {
+				t.Fatal(err)
+			}
+			out = append(out, net.JoinHostPort(net.IP(raw).String(), strconv.FormatUint(n, 10)))
+		}
+	}
+	return out
+}
+
+// TestPortsStayOnLoopback asks every port at which the program, its sandbox and the
+// proxy of exec listen: they are on loopback, and let nobody in without a token.
+func TestPortsStayOnLoopback(t *testing.T) {
+	for name, c := range map[string]struct {
+		args  []string
+		says  string
+		ports int
+	}{
+		"sandbox": {[]string{"run", "--sandbox", "--nodes=1", "--controllers=deployment,replicaset"}, "2 loops run", 1},
+		"exec":    {[]string{"exec", "--sandbox", "--nodes=0", "--controllers=", "--", "sh", "-c", "echo ready; exec sleep 1000"}, "ready", 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			command := newHouse(t).program(t, c.args...)
+			end := beginning(t, command, c.says)
+			defer end()
+			addresses := listensAt(t, family(t, command.Process.Pid))
+			if len(addresses) != c.ports {
+				t.Errorf("it listens at %q, want %d ports", addresses, c.ports)
+			}
+			client := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{
+				TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true, // who it is does not matter here
+			}}
+			for _, address := range addresses {
+				host, _, _ := net.SplitHostPort(address)
+				if !net.ParseIP(host).IsLoopback() {
+					t.Errorf("it listens at %s", address)
+				}
+				for _, token := range []string{"", "wrong", "Bearer "} {
+					for _, path := range []string{"/api/v1/namespaces/default/secrets", "/api", "/apis/apps/v1/deployments?watch=true", "/metrics", "/debug/pprof/", "/"} {
+						request, err := http.NewRequest(http.MethodGet, "https://"+address+path, nil)
+						if err != nil {
+							t.Fatal(err)
+						}
+						if token != "" {
+							request.Header.Set("Authorization", "Bearer "+token)
+						}
+						answer, err := client.Do(request)
+						if err != nil {
+							t.Errorf("%s: %v", address, err)
+							continue
+						}
+						_, _ = io.Copy(io.Discard, answer.Body)
+						_ = answer.Body.Close()
+						// kube-apiserver knows who asks without a token: nobody, who may not.
+						if answer.StatusCode != http.StatusUnauthorized && (token != "" || answer.StatusCode != http.StatusForbidden) {
+							t.Errorf("%s%s with token %q answers %s", address, path, token, answer.Status)
+						}
+					}
+				}
+			}
+		})
+	}
+}
+
+// killed is how often the default tests kill the program.
+const killed = 3
+
+// TestKilledLeavesNothing kills the program, in turn with its sandbox's process, and
+// has the next one clean up.
+func TestKilledLeavesNothing(t *testing.T) { killAndLook(t, killed) }
+
+// killAndLook kills so often. What a kill leaves, the next start removes; what it did
+// not make itself stays, whatever it is called.
+func killAndLook(t *testing.T, times int) {
+	h := newHouse(t)
+	base := h.path("run", "kctl-ctrl")
+	theirs := h.plantTheirs(t, base)
+	before := h.contents(t)
+	for i := range times {
+		var command *exec.Cmd
+		if says := "ready"; i%2 == 0 {
+			command = h.program(t, "run", "--sandbox", "--nodes=1", "--controllers=deployment,replicaset")
+			beginning(t, command, "2 loops run")
+		} else {
+			command = h.program(t, "exec", "--sandbox", "--nodes=0", "--controllers=", "--", "sh", "-c", "echo ready; exec sleep 1000")
+			beginning(t, command, says)
+		}
+		all := family(t, command.Process.Pid)
+		if len(all) < 2 {
+			t.Fatalf("it has no sandbox: %v", all)
+		}
+		if i%3 != 0 { // nobody is left to clean up
+			for _, pid := range all[1:] {
+				_ = syscall.Kill(pid, syscall.SIGSTOP)
+			}
+		}
+		for _, pid := range all {
+			if i%3 != 0 || pid == all[0] {
+				_ = syscall.Kill(pid, syscall.SIGKILL)
+			}
+		}
+		_ = command.Wait()
+		await(t, "all its processes are gone", func() bool { return !slices.ContainsFunc(all, running) && !held(t, base) })
+		left := h.added(t, before)
+		t.Logf("kill %d left %d files", i+1, len(left))
+		if i%3 == 0 && len(left) > 1 { // the sandbox's process was there to see it; the socket for other verbs is the next one's to remove
+			t.Errorf("kill %d, of the program alone, left %q", i+1, left)
+		}
+	}
+	command := h.program(t, "run", "--sandbox", "--nodes=0", "--controllers=deployment")
+	beginning(t, command, "1 loop runs: deployment")()
+	if left := h.added(t, before); len(left) > 0 {
+		t.Errorf("the next start and end left %q", left)
+	}
+	for path, content := range theirs {
+		if got, err := os.ReadFile(path); err != nil || string(got) != content {
+			t.Errorf("%s, which is not ours, is %q (%v)", path, got, err)
+		}
+	}
+}
+
+// plantTheirs makes files where this program keeps its own and calls them so.
+func (h house) plantTheirs(t *testing.T, base string) map[string]string {
+	t.Helper()
+	theirs := map[string]string{}
+	write := func(content string, elements ...string) {
+		path := filepath.Join(elements...)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		theirs[path] = content
+	}
+	write("a name like ours", base, "run-aaaaaaaa", "thesis.txt")
+	write("another", base, "private-bbbbbbbb", "thesis.txt")
+	write("a lock like ours", base, "run-cccccccc", "lock")
+	write("beside it", base, "run-cccccccc", "thesis.txt")
+	write("a file", base, "run-dddddddd")
+	write("linked to", h.path("work", "thesis", "thesis.txt"))
+	if err := os.Symlink(h.path("work", "thesis"), filepath.Join(base, "run-eeeeeeee")); err != nil {
+		t.Fatal(err)
+	}
+	write("in tmp", h.path("tmp", "run-ffffffff", "thesis.txt"))
+	return theirs
+}
+
+// added lists what is there and was not before, but for the log, the lock of the
+// directory and the directory of sockets.
+func (h house) added(t *testing.T, before map[string]fs.FileMode) []string {
+	t.Helper()
+	var out []string
+	for name, mode := range h.contents(t) {
+		_, was := before[name]
+		kept := strings.HasPrefix(name, "home/") || name == "run/kctl-ctrl/.lock" || mode.IsDir() && filepath.Base(name) == "attach"
+		if !was && !kept {
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// held reports whether a process holds the lock of a directory below base: one is
+// listed as dead while its last threads still have its files.
+func held(t *testing.T, base string) bool {
+	t.Helper()
+	locks, err := filepath.Glob(filepath.Join(base, "*", "lock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.ContainsFunc(locks, func(path string) bool {
+		file, err := os.Open(path)
+		if err != nil {
+			return false
+		}
+		defer file.Close()
+		return syscall.Flock(int(file.Fd()), syscall.LOCK_SH|syscall.LOCK_NB) != nil
+	})
+}
+
+// running reports whether a process is there and no zombie.
+func running(pid int) bool {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return false
+	}
+	state := strings.TrimSpace(string(text[strings.LastIndexByte(string(text), ')')+1:]))
+	return !strings.HasPrefix(state, "Z") && !strings.HasPrefix(state, "X")
+}

@@ -1,0 +1,8 @@
+//go:build kills
+
+package main
+
+import "testing"
+
+// TestTwentyKills is the long form of TestKilledLeavesNothing.
+func TestTwentyKills(t *testing.T) { killAndLook(t, 20) }
