@@ -25,7 +25,7 @@ import (
 const asProgram = "KCTL_CTRL_TEST_AS_PROGRAM"
 
 // program is the command line of a process, not started yet.
-func program(t *testing.T, args ...string) *exec.Cmd {
+func program(t testing.TB, args ...string) *exec.Cmd {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
@@ -39,7 +39,7 @@ func program(t *testing.T, args ...string) *exec.Cmd {
 }
 
 // repository is the root of the source tree.
-func repository(t *testing.T) string {
+func repository(t testing.TB) string {
 	t.Helper()
 	root, err := filepath.Abs(filepath.Join("..", ".."))
 	if err != nil {

@@ -46,7 +46,7 @@ func onTerminal(t *testing.T, columns, rows int, args ...string) *terminal {
 }
 
 // onTerminalAs has more environment.
-func onTerminalAs(t *testing.T, env []string, columns, rows int, args ...string) *terminal {
+func onTerminalAs(t testing.TB, env []string, columns, rows int, args ...string) *terminal {
 	t.Helper()
 	x := &terminal{t: t, command: program(t, args...)}
 	x.drawn = sync.NewCond(&x.mu)
@@ -121,6 +121,12 @@ func (x *terminal) shows(texts ...string) *terminal {
 		return true
 	}, strings.Join(texts, " and "))
 	return x
+}
+
+// writes waits for bytes.
+func (x *terminal) writes(bytes string) {
+	x.t.Helper()
+	x.until(func(string) bool { return strings.Contains(x.raw.String(), bytes) }, strconv.Quote(bytes))
 }
 
 // matches waits for a picture in which an expression is found, and gives what its

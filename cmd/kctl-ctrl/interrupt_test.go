@@ -1,0 +1,124 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// freeze stops the sandbox's process, so that nothing of a session can end in order.
+func freeze(t *testing.T, pid int) {
+	t.Helper()
+	children := family(t, pid)[1:]
+	if len(children) == 0 {
+		t.Fatal("there is no sandbox")
+	}
+	for _, child := range children {
+		if err := syscall.Kill(child, syscall.SIGSTOP); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Cleanup(func() {
+		for _, child := range children {
+			_ = syscall.Kill(child, syscall.SIGKILL)
+		}
+	})
+}
+
+// inOrder checks that texts are there, each behind the one before.
+func inOrder(t *testing.T, said string, texts ...string) {
+	t.Helper()
+	rest := said
+	for _, text := range texts {
+		_, after, found := strings.Cut(rest, text)
+		if !found {
+			t.Fatalf("not %q in this order:\n%q", texts, said)
+		}
+		rest = after
+	}
+}
+
+// Ctrl-C is answered before anything is waited for: here nothing can be stopped in
+// order, and the answer comes all the same, before what is said at the end.
+func TestInterruptIsAnsweredFirst(t *testing.T) {
+	command := newHouse(t).program(t, "run", "--sandbox", "--nodes=0", "--controllers=deployment")
+	out, in, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	command.Stdout, command.Stderr = in, in
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	_ = in.Close()
+	var said bytes.Buffer
+	readUntil(t, out, &said, "1 loop runs: deployment")
+	freeze(t, command.Process.Pid)
+	_ = command.Process.Signal(os.Interrupt)
+	_, _ = io.Copy(&said, out)
+	_ = command.Wait()
+	inOrder(t, said.String(), "1 loop runs: deployment", "stopping the loops", "had nothing to do")
+}
+
+// readUntil reads until a text has come.
+func readUntil(t testing.TB, from io.Reader, said *bytes.Buffer, text string) {
+	t.Helper()
+	buffer := make([]byte, 4<<10)
+	for !bytes.Contains(said.Bytes(), []byte(text)) {
+		n, err := from.Read(buffer)
+		said.Write(buffer[:n])
+		if err != nil {
+			t.Fatalf("no %q in\n%s", text, said.String())
+		}
+	}
+}
+
+// BenchmarkInterrupt says how long it takes from Ctrl-C to the first word of run, or
+// to the terminal as it was, and to the end.
+func BenchmarkInterrupt(b *testing.B) {
+	const times = 20
+	var word, screen, runEnd, screenEnd []time.Duration
+	for b.Loop() {
+		for range times {
+			command := program(b, "run", "--sandbox", "--nodes=0", "--controllers=deployment,replicaset")
+			out, in, err := os.Pipe()
+			if err != nil {
+				b.Fatal(err)
+			}
+			command.Stdout, command.Stderr = in, in
+			if err := command.Start(); err != nil {
+				b.Fatal(err)
+			}
+			_ = in.Close()
+			var said bytes.Buffer
+			readUntil(b, out, &said, "2 loops run")
+			begin := time.Now()
+			_ = command.Process.Signal(os.Interrupt)
+			readUntil(b, out, &said, "stopping the loops")
+			word = append(word, time.Since(begin))
+			_, _ = io.Copy(io.Discard, out)
+			_ = command.Wait()
+			runEnd = append(runEnd, time.Since(begin))
+
+			x := onTerminalAs(b, []string{"HOME=" + b.TempDir()}, 100, 30, "tui", "--sandbox", "--nodes=0", "--controllers=deployment,replicaset")
+			x.shows("2 of 49 loops run")
+			begin = time.Now()
+			x.press("<ctrl-c>")
+			x.writes("\x1b[?1049l")
+			screen = append(screen, time.Since(begin))
+			x.ends()
+			screenEnd = append(screenEnd, time.Since(begin))
+		}
+	}
+	for name, all := range map[string][]time.Duration{"run-word": word, "run-end": runEnd, "tui-terminal": screen, "tui-end": screenEnd} {
+		slices.Sort(all)
+		b.ReportMetric(float64(all[len(all)/2].Microseconds())/1000, name+"-median-ms")
+		b.ReportMetric(float64(all[len(all)-1].Microseconds())/1000, name+"-slowest-ms")
+	}
+	b.ReportMetric(0, "ns/op")
+}
