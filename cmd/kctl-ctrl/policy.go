@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"io"
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
@@ -51,7 +50,7 @@ func newPolicyCommand(streams genericiooptions.IOStreams) *cobra.Command {
 		Short: "Print the JSON schema of a policy, for editors",
 		Args:  noArguments,
 		RunE: func(*cobra.Command, []string) error {
-			_, err := io.WriteString(streams.Out, string(approve.Schema()))
+			_, err := streams.Out.Write(approve.Schema())
 			return err
 		},
 	})

@@ -29,7 +29,7 @@ func TestBindingSaysWhichNode(t *testing.T) {
 				t.Errorf("%s: recorded with %+v", mode, got)
 			}
 		}
-		if p, err, _ := asked(t, contentType, bind, ""); err != nil || !slices.Equal(p.Diff, want) {
+		if p, _, err := asked(t, contentType, bind, ""); err != nil || !slices.Equal(p.Diff, want) {
 			t.Errorf("asked about with %+v, %v", p.Diff, err)
 		}
 	}

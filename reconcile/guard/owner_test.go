@@ -69,7 +69,7 @@ func TestUnchangedLooksForTheOwner(t *testing.T) {
 	} {
 		for _, contentType := range []string{typeJSON, typeProtobuf} {
 			t.Run(name+"/"+contentType[12:], func(t *testing.T) {
-				_, err, sent := asked(t, contentType, func(w *world) error {
+				_, sent, err := asked(t, contentType, func(w *world) error {
 					w.server.serve("/apis/apps/v1", servesApps)
 					w.server.serve("/api/v1", servesCore)
 					for path, object := range c.owner {
@@ -91,7 +91,7 @@ func TestUnchangedLooksForTheOwner(t *testing.T) {
 // An apply of an object that is not there creates it.
 func TestUnchangedLooksForTheOwnerOfAnApply(t *testing.T) {
 	for _, there := range []bool{false, true} {
-		_, err, _ := asked(t, typeJSON, func(w *world) error {
+		_, _, err := asked(t, typeJSON, func(w *world) error {
 			w.server.serve("/apis/apps/v1", servesApps)
 			if there {
 				w.server.serve(replicaSetPath, servedOwner("ReplicaSet", "u-1"))

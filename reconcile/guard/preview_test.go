@@ -26,7 +26,7 @@ const (
 
 // asked is a write of the test world, previewed, then checked once more after the
 // server's object has changed to another.
-func asked(t *testing.T, contentType string, write func(w *world) error, then string) (guard.Preview, error, []arrival) {
+func asked(t *testing.T, contentType string, write func(w *world) error, then string) (guard.Preview, []arrival, error) {
 	t.Helper()
 	var seen guard.Preview
 	var failed, again error
@@ -55,7 +55,7 @@ func asked(t *testing.T, contentType string, write func(w *world) error, then st
 	if got := w.journal.last(t).Approval; got != "the test" {
 		t.Errorf("recorded as approved by %q", got)
 	}
-	return seen, again, w.server.writes()
+	return seen, w.server.writes(), again
 }
 
 func fields(p guard.Preview) string {
@@ -71,7 +71,7 @@ func TestPreviewSaysWhatAWriteWouldDo(t *testing.T) {
 		t.Run(contentType[12:], func(t *testing.T) {
 			created := aPod.DeepCopy()
 			created.Spec.Containers = []corev1.Container{{Name: "web", Image: "web:1"}}
-			p, err, sent := asked(t, contentType, func(w *world) error {
+			p, sent, err := asked(t, contentType, func(w *world) error {
 				_, err := w.typed.CoreV1().Pods("shop").Create(t.Context(), created, metav1.CreateOptions{})
 				return err
 			}, "")
@@ -85,7 +85,7 @@ func TestPreviewSaysWhatAWriteWouldDo(t *testing.T) {
 				t.Errorf("the body was read ahead, and then not sent: %+v", sent)
 			}
 
-			p, err, sent = asked(t, contentType, func(w *world) error {
+			p, sent, err = asked(t, contentType, func(w *world) error {
 				_, err := w.typed.CoreV1().Pods("shop").Patch(t.Context(), "web-1", types.StrategicMergePatchType, []byte(imagePatch), metav1.PatchOptions{})
 				return err
 			}, "")
@@ -96,7 +96,7 @@ func TestPreviewSaysWhatAWriteWouldDo(t *testing.T) {
 				t.Errorf("sent %+v", sent)
 			}
 
-			p, err, _ = asked(t, contentType, func(w *world) error {
+			p, _, err = asked(t, contentType, func(w *world) error {
 				return w.typed.CoreV1().Pods("shop").Delete(t.Context(), "web-1", metav1.DeleteOptions{})
 			}, "")
 			if err != nil || len(p.Diff) != 0 || p.ResourceVersion != "7" {
@@ -144,7 +144,7 @@ func TestUnchanged(t *testing.T) {
 		"an update, which carries its rv": {update, servedPod("8", "u-1", "web:1"), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err, _ := asked(t, typeJSON, c.write, c.then)
+			_, _, err := asked(t, typeJSON, c.write, c.then)
 			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 				t.Errorf("got %v, want %q", err, c.want)
 			}
