@@ -173,7 +173,7 @@ func (o *runOptions) stand(ctx context.Context, s *session, c standing, confirme
 	if err != nil {
 		return nil, err
 	}
-	e, err := s.candidate(c.target, confirmed, c.component.Generic.LeaderElection, clock, o.elected.noWait)
+	e, err := s.candidate(o.replaced(), c.target, confirmed, c.component.Generic.LeaderElection, clock, o.elected.noWait)
 	if err != nil {
 		return nil, err
 	}
@@ -203,7 +203,7 @@ func (o *runOptions) stand(ctx context.Context, s *session, c standing, confirme
 
 // candidate sets up the election. Its requests have a connection budget and a
 // guard of their own, which lets nothing out but the lease.
-func (s *session) candidate(target connect.Target, confirmed guard.Confirmation, c componentbaseconfig.LeaderElectionConfiguration, clock election.Clock, noWait bool) (*election.Election, error) {
+func (s *session) candidate(of election.Component, target connect.Target, confirmed guard.Confirmation, c componentbaseconfig.LeaderElectionConfiguration, clock election.Clock, noWait bool) (*election.Election, error) {
 	grant, err := guard.GrantLease(target.Server(), confirmed, c.ResourceNamespace, c.ResourceName)
 	if err != nil {
 		return nil, err
@@ -224,7 +224,7 @@ func (s *session) candidate(target connect.Target, confirmed guard.Confirmation,
 		return nil, fmt.Errorf("make a client for the election: %w", err)
 	}
 	return election.New(election.Options{
-		Namespace: c.ResourceNamespace, Name: c.ResourceName,
+		Of: of, Namespace: c.ResourceNamespace, Name: c.ResourceName,
 		LeaseDuration: c.LeaseDuration.Duration, RenewDeadline: c.RenewDeadline.Duration, RetryPeriod: c.RetryPeriod.Duration,
 		Client: client.CoordinationV1(), Clock: clock, Recorder: s.hub, NoWait: noWait, Broken: s.brokenElection,
 	})

@@ -24,6 +24,13 @@
 // A candidate waits as long for a lease that is deleted under its holder as for one
 // that is not renewed any more; client-go's would create it at once.
 //
+// # Another lease
+//
+// Who stands for another lease than the usual one would lead past those who hold
+// that. It is refused while the usual lease is in use, which is looked at before the
+// first write of the lease, before Acquire returns, and every RetryPeriod from then
+// on: whoever takes it ends the term. Between two looks both lead.
+//
 // # The end
 //
 // Leadership is lost when the gate shuts, or as soon as the lease is seen in

@@ -22,6 +22,9 @@ import (
 
 // Options describe an election. All are required but those that say otherwise.
 type Options struct {
+	// Of is the component that the election is for, whose usual lease is looked at
+	// where this is another.
+	Of Component
 	// Namespace and Name are the Lease's.
 	Namespace, Name string
 	// Identity is what this process holds it as; by default NewIdentity's.
@@ -100,6 +103,9 @@ type Election struct {
 	recorder state.Recorder
 	noWait   bool
 	broken   Broken
+	// beside reads the usual lease; nil where that is this one.
+	beside coordinationv1client.LeasesGetter
+	of     Component
 
 	gate    *gate
 	inner   resourcelock.Interface
@@ -124,6 +130,8 @@ func New(o Options) (*Election, error) {
 	switch {
 	case o.Namespace == "" || o.Name == "":
 		return nil, fmt.Errorf("set up the election: %q is no lease", o.Namespace+"/"+o.Name)
+	case o.Of.Name == "":
+		return nil, errors.New("set up the election: it is for no component")
 	case o.Client == nil || o.Clock == nil || o.Recorder == nil:
 		return nil, errors.New("set up the election: client, clock and recorder are required")
 	case o.LeaseDuration%time.Second != 0 || o.LeaseDuration <= 0:
@@ -139,9 +147,12 @@ func New(o Options) (*Election, error) {
 	}
 	e := &Election{
 		lease:    state.Ref{Group: "coordination.k8s.io", Version: "v1", Resource: "leases", Namespace: o.Namespace, Name: o.Name},
-		identity: o.Identity, seconds: int(o.LeaseDuration / time.Second), retry: o.RetryPeriod,
+		identity: o.Identity, of: o.Of, seconds: int(o.LeaseDuration / time.Second), retry: o.RetryPeriod,
 		clock: o.Clock, recorder: o.Recorder, noWait: o.NoWait, broken: o.Broken,
 		acquired: make(chan struct{}), ended: make(chan struct{}), returned: make(chan struct{}),
+	}
+	if e.lease.Key() != o.Of.key() {
+		e.beside = o.Client
 	}
 	e.gate = &gate{
 		clock: o.Clock, deadline: o.RenewDeadline, within: o.LeaseDuration - o.RenewDeadline,
@@ -200,7 +211,19 @@ func (e *Election) Acquire(ctx context.Context) error {
 	}()
 	select {
 	case <-e.acquired:
-		go e.watchOver(running)
+	case <-e.ended:
+		return e.Err()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	go e.watchOver(running)
+	if e.beside == nil {
+		return nil
+	}
+	looked := make(chan struct{})
+	go e.watchUsual(running, looked)
+	select {
+	case <-looked:
 		return nil
 	case <-e.ended:
 		return e.Err()

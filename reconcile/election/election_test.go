@@ -45,6 +45,8 @@ type store struct {
 	lease    *coordinationv1.Lease
 	version  int
 	gets     int
+	usual    *coordinationv1.Lease // where lease is another
+	usualErr error
 	changed  chan struct{}
 	onUpdate func() error // before an update is looked at
 }
@@ -58,9 +60,18 @@ func (s *store) tell() {
 	s.changed = make(chan struct{})
 }
 
-func (s *store) Get(context.Context, string, metav1.GetOptions) (*coordinationv1.Lease, error) {
+func (s *store) Get(_ context.Context, name string, _ metav1.GetOptions) (*coordinationv1.Lease, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if name == ControllerManager().Name {
+		if s.usualErr != nil {
+			return nil, s.usualErr
+		}
+		if s.usual == nil {
+			return nil, apierrors.NewNotFound(schema.GroupResource{Resource: "leases"}, name)
+		}
+		return s.usual.DeepCopy(), nil
+	}
 	s.gets++
 	s.tell()
 	if s.lease == nil {
@@ -193,7 +204,7 @@ func newTrial(t *testing.T, adjust ...func(*Options)) *trial {
 	t.Helper()
 	tr := &trial{store: newStore(), journal: &journal{}, clock: &manualClock{now: time.Hour}}
 	o := Options{
-		Namespace: "kube-system", Name: "kcm", Identity: "me",
+		Of: ControllerManager(), Namespace: "kube-system", Name: "kcm", Identity: "me",
 		LeaseDuration: leaseDuration, RenewDeadline: renewDeadline, RetryPeriod: retryPeriod,
 		Client: tr.store, Clock: tr.clock, Recorder: tr.journal, hurried: true,
 	}

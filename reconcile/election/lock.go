@@ -78,6 +78,9 @@ func (l *lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []b
 
 // Create implements resourcelock.Interface.
 func (l *lock) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	if err := l.e.mayLead(ctx); err != nil {
+		return err
+	}
 	at := l.e.clock.Now()
 	err := l.Interface.Create(ctx, record)
 	l.wrote(at, record, err)
@@ -86,6 +89,9 @@ func (l *lock) Create(ctx context.Context, record resourcelock.LeaderElectionRec
 
 // Update implements resourcelock.Interface.
 func (l *lock) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	if err := l.e.mayLead(ctx); err != nil {
+		return err
+	}
 	at := l.e.clock.Now()
 	err := l.Interface.Update(ctx, record)
 	l.wrote(at, record, err)

@@ -80,14 +80,17 @@ type Held struct {
 // quiet cluster (docs/active.md).
 func (c Component) CheckLease(ctx context.Context, client kubernetes.Interface, namespace, name string) (Held, error) {
 	if namespace != c.Namespace || name != c.Name {
-		if err := c.checkDefault(ctx, client); err != nil {
+		switch taken, err := c.inUse(ctx, client.CoordinationV1()); {
+		case err != nil:
 			return Held{}, err
+		case taken != "":
+			return Held{}, besideRefused(taken)
 		}
 	}
 	lease, err := client.CoordinationV1().Leases(namespace).Get(ctx, name, metav1.GetOptions{})
 	switch {
 	case err == nil:
-		return heldBy(lease.Spec), nil
+		return heldBy(lease.Spec), c.checkOwner(lease)
 	case apierrors.IsForbidden(err):
 		return Held{}, c.unreadable(namespace, name)
 	case !apierrors.IsNotFound(err):
@@ -173,29 +176,4 @@ func boundPod(ctx context.Context, client kubernetes.Interface) (string, error) 
 
 func (c Component) unreadable(namespace, name string) error {
 	return refusal("you may not read the lease %s/%s, and without it nothing tells whether another %s works here: ask for the right to get it, or use a dry run", namespace, name, c.what)
-}
-
-// checkDefault keeps --leader-elect-resource-name from leading past whoever holds
-// the usual lease.
-func (c Component) checkDefault(ctx context.Context, client kubernetes.Interface) error {
-	lease, err := client.CoordinationV1().Leases(c.Namespace).Get(ctx, c.Name, metav1.GetOptions{})
-	switch {
-	case apierrors.IsNotFound(err):
-		return nil
-	case apierrors.IsForbidden(err):
-		return c.unreadable(c.Namespace, c.Name)
-	case err != nil:
-		return fmt.Errorf("read the lease %s/%s: %w", c.Namespace, c.Name, err)
-	}
-	spec := lease.Spec
-	if spec.HolderIdentity == nil || *spec.HolderIdentity == "" {
-		return nil
-	}
-	// One that has not been renewed for this long, by clocks that may differ, is
-	// a thing of the past.
-	const past = time.Hour
-	if spec.RenewTime != nil && time.Since(spec.RenewTime.Time) > past {
-		return nil
-	}
-	return refusal("%s holds the lease %s/%s, the one of %s: leave --leader-elect-resource-name and -namespace out to stand by for it", *spec.HolderIdentity, c.Namespace, c.Name, c.Name)
 }

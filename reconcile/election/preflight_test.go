@@ -34,12 +34,24 @@ func TestCheckServer(t *testing.T) {
 
 func TestCheckLease(t *testing.T) {
 	manager, scheduler := ControllerManager(), Scheduler()
-	lease := func(name, holder string, age time.Duration) runtime.Object {
-		return &coordinationv1.Lease{
+	lease := func(name, holder string, age time.Duration, change ...func(*coordinationv1.Lease)) runtime.Object {
+		l := &coordinationv1.Lease{
 			ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: name},
 			Spec:       coordinationv1.LeaseSpec{HolderIdentity: &holder, RenewTime: ptr.To(metav1.NewMicroTime(time.Now().Add(-age)))},
 		}
+		for _, f := range change {
+			f(l)
+		}
+		return l
 	}
+	labelled := func(l *coordinationv1.Lease) { l.Labels = map[string]string{identityLabel: "kube-apiserver"} }
+	owned := func(l *coordinationv1.Lease) { l.OwnerReferences = []metav1.OwnerReference{{Kind: "Node", Name: "n1"}} }
+	written := func(by string) func(*coordinationv1.Lease) {
+		return func(l *coordinationv1.Lease) {
+			l.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubectl"}, {Manager: by}}
+		}
+	}
+	never := func(l *coordinationv1.Lease) { l.Spec.RenewTime = nil }
 	published := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: "kube-root-ca.crt"}}
 	bound := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}, Spec: corev1.PodSpec{NodeName: "node-1"}}
 	mirrored := bound.DeepCopy()
@@ -57,7 +69,16 @@ func TestCheckLease(t *testing.T) {
 		"not for us":                 {manager, manager.Name, nil, "leases", "you may not read the lease"},
 		"nothing to tell":            {manager, manager.Name, nil, "configmaps", "you may not read the ConfigMap"},
 		"past the real one":          {manager, "mine", []runtime.Object{lease(manager.Name, "kcm", 0), lease("mine", "", 0)}, "", "kcm holds the lease"},
-		"another, the usual is free": {manager, "mine", []runtime.Object{lease(manager.Name, "", 0), lease("mine", "", 0)}, "", ""},
+		"another, the usual is free": {manager, "mine", []runtime.Object{lease(manager.Name, "", 0), lease("mine", "", 0)}, "", "was in use"},
+		"another, free for long":     {manager, "mine", []runtime.Object{lease(manager.Name, "", 2*time.Hour), lease("mine", "", 0)}, "", ""},
+		"another, never taken":       {manager, "mine", []runtime.Object{lease(manager.Name, "", 0, never), lease("mine", "", 0)}, "", ""},
+		"another, held, no time":     {manager, "mine", []runtime.Object{lease(manager.Name, "kcm", 0, never), lease("mine", "", 0)}, "", "kcm holds the lease"},
+		"the scheduler's":            {manager, "kube-scheduler", []runtime.Object{lease("kube-scheduler", "s", 0)}, "", "kube-scheduler's"},
+		"the controller manager's":   {scheduler, manager.Name, []runtime.Object{lease(manager.Name, "kcm", 0)}, "", "kube-controller-manager's"},
+		"an API server's":            {manager, "apiserver-x", []runtime.Object{lease("apiserver-x", "s", 0, labelled)}, "", "kube-apiserver's"},
+		"a node's":                   {manager, "n1", []runtime.Object{lease("n1", "s", 0, owned)}, "", "owned by Node n1"},
+		"a second scheduler's":       {manager, "batch", []runtime.Object{lease("batch", "s", 0, written("kube-scheduler"))}, "", "kube-scheduler's"},
+		"another of our kind":        {manager, "mine", []runtime.Object{lease("mine", "s", 0, written("kube-controller-manager"))}, "", ""},
 		"another, the usual is old":  {manager, "mine", []runtime.Object{lease(manager.Name, "kcm", 2*time.Hour), lease("mine", "", 0)}, "", ""},
 		"another, none is usual":     {manager, "mine", []runtime.Object{lease("mine", "", 0)}, "", ""},
 		"another that is not there":  {manager, "mine", []runtime.Object{published}, "", "hides its lease"},
