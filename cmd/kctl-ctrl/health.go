@@ -24,14 +24,14 @@ type healthServer struct {
 func startHealth(address string, checks func() map[string]func(*http.Request) error) (*healthServer, error) {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
-		return nil, fmt.Errorf("listen for health checks on %q: %w", address, err)
+		return nil, fmt.Errorf("listen for health checks on %q: %w: use an address such as 127.0.0.1:10257", address, err)
 	}
 	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
 		return nil, fmt.Errorf("listen for health checks on %q: only loopback addresses are allowed, such as 127.0.0.1:10257", address)
 	}
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
-		return nil, fmt.Errorf("listen for health checks: %w", err)
+		return nil, fmt.Errorf("listen for health checks: %w: choose another port with --health-address", err)
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, r *http.Request) { serveHealth(w, r, checks()) })

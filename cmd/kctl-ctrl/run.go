@@ -116,7 +116,7 @@ func (o *runOptions) addTo(cmd *cobra.Command) {
 	flags.DurationVar(&o.horizon, "horizon", 3*time.Second, "with --until-settled: keys due sooner than this are waited for")
 	flags.DurationVar(&o.timeout, "timeout", 0, "with --until-settled: give up after this long (0 is never; required on a cluster)")
 	flags.DurationVar(&o.duration, "for", 0, "end after this long")
-	flags.StringVar(&o.healthAddress, "health-address", "", "serve /healthz, /healthz/LOOP and /metrics on this loopback address while the loops run")
+	flags.StringVar(&o.healthAddress, "health-address", "", "serve /healthz, /healthz/LOOP and /metrics on this loopback address; while standing by for election there is no loop to check")
 	o.manifests.addTo(flags, "apply these manifests to the sandbox first")
 	o.sandbox.addTo(flags)
 	o.logs.addTo(flags)
@@ -272,7 +272,14 @@ func (o *runOptions) work(ctx context.Context, s *session, mode state.Mode, obje
 	progress := newProgress(o.ErrOut)
 	defer progress.done()
 	s.impersonate = o.impersonate
+	var health *healthServer
 	var err error
+	if o.healthAddress != "" { // before anything is taken that a bad address would have to give back
+		if health, err = startHealth(o.healthAddress, s.healthChecks); err != nil {
+			return err
+		}
+		defer health.close()
+	}
 	if o.sandboxed {
 		s.hub.Record(o.started(mode, "sandbox", sandbox.LinkedVersion))
 		err = s.startSandbox(ctx, o.sandbox, o.controllers, *o.kubeconfig.Namespace, mode, progress.line)
@@ -286,12 +293,7 @@ func (o *runOptions) work(ctx context.Context, s *session, mode state.Mode, obje
 	if !o.scheduler { // it has no queues and informers to look into
 		s.attachable("run")
 	}
-	if o.healthAddress != "" {
-		health, err := startHealth(o.healthAddress, s.healthChecks)
-		if err != nil {
-			return err
-		}
-		defer health.close()
+	if health != nil {
 		fmt.Fprintf(o.ErrOut, "health checks on http://%s/healthz\n", health.address())
 	}
 	if len(objects) > 0 {

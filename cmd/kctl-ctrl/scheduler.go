@@ -229,12 +229,15 @@ func (s *session) boundDry(w state.WriteFinished) {
 	}
 }
 
-// healthChecks are those of the loops, or of kube-scheduler.
+// healthChecks are those of the loops, or of kube-scheduler; none before either runs.
 func (s *session) healthChecks() map[string]func(*http.Request) error {
 	if work := s.scheduler.Load(); work != nil {
 		return map[string]func(*http.Request) error{scheduler.Name: work.health}
 	}
-	return s.manager.Load().HealthChecks()
+	if manager := s.manager.Load(); manager != nil {
+		return manager.HealthChecks()
+	}
+	return nil
 }
 
 // unschedulable lists the pods that stay without a node, but for those that were

@@ -605,10 +605,11 @@ func TestOptions(t *testing.T) {
 		"half seconds":    {func(o *Options) { o.LeaseDuration = 1500 * time.Millisecond }, "whole seconds"},
 		"a late deadline": {func(o *Options) { o.RenewDeadline = o.LeaseDuration }, "leaseDuration must be greater"},
 		"haste":           {func(o *Options) { o.hurried = false }, "by the second"},
+		"no component":    {func(o *Options) { o.Of = Component{} }, "no component"},
 		"no lease":        {func(o *Options) { o.Name = "" }, "is no lease"},
 		"no clock":        {func(o *Options) { o.Clock = nil }, "required"},
 	} {
-		o := Options{Namespace: "n", Name: "l", LeaseDuration: time.Second, RenewDeadline: renewDeadline, RetryPeriod: retryPeriod,
+		o := Options{Of: ControllerManager(), Namespace: "n", Name: "l", LeaseDuration: time.Second, RenewDeadline: renewDeadline, RetryPeriod: retryPeriod,
 			Client: newStore(), Clock: &manualClock{}, Recorder: &journal{}, hurried: true}
 		c.change(&o)
 		if _, err := New(o); err == nil || !strings.Contains(err.Error(), c.want) {
