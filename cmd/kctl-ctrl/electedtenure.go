@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"strings"
 	"sync"
 
 	"k8s.io/client-go/rest"
@@ -31,9 +30,12 @@ type tenure struct {
 	ended  error
 }
 
-// acquire waits until this process leads, and may still do so. After an error, end
-// gives the lease back.
+// acquire says what will be left undone, and waits until this process leads and may
+// still do so. After an error, end gives the lease back.
 func (t *tenure) acquire(ctx context.Context) error {
+	if err := t.s.warnOfUndone(t.component, t.namespace); err != nil {
+		return err
+	}
 	if err := t.e.Acquire(ctx); err != nil {
 		return explain(err, "hold the lease "+t.e.Lease()+" of context "+t.context)
 	}
@@ -53,7 +55,6 @@ func (t *tenure) acquire(ctx context.Context) error {
 func (t *tenure) lead(ctx context.Context) error {
 	t.led = true
 	t.s.connectBy(t.config, state.ModeActive)
-	t.s.hub.Record(state.Note{Source: "election", Warning: true, Text: t.s.leftUndone(t.component)})
 	return t.s.startWork(ctx, t.component, t.namespace)
 }
 
@@ -74,13 +75,4 @@ func (t *tenure) end(ctx context.Context) error {
 		t.ended = t.e.Release(ctx)
 	})
 	return t.ended
-}
-
-// leftUndone says what nobody does while this process leads.
-func (s *session) leftUndone(component *kubectrlmgrconfig.KubeControllerManagerConfiguration) string {
-	if s.schedules {
-		return "while this process leads, upstream's default profile places pods, and what the configuration of a kube-scheduler that stands by adds to it (profiles, plugins, extenders) is done by nobody"
-	}
-	return "while this process leads, only these loops run, and nobody runs those of a kube-controller-manager that stands by: " +
-		strings.Join(component.Generic.Controllers, ", ")
 }
