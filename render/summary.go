@@ -32,6 +32,8 @@ type Summary struct {
 	Controllers []ControllerSummary `json:"controllers"`
 	// Idle counts the other loops that were started.
 	Idle int `json:"idle"`
+	// Elected: the loops were to start when this process was elected.
+	Elected bool `json:"elected,omitempty"`
 	// Timers are the keys with a delay pending, the first due first.
 	Timers []Timer `json:"timers"`
 	// Losses says, a sentence each, what is missing from the picture.
@@ -66,7 +68,7 @@ func (c ControllerSummary) MarshalJSON() ([]byte, error) {
 
 // Summarise sums up a snapshot.
 func Summarise(s *state.Snapshot) Summary {
-	sum := Summary{At: s.At, Controllers: []ControllerSummary{}, Timers: DueTimers(s), Losses: Losses(s)}
+	sum := Summary{At: s.At, Elected: s.Session.Elected, Controllers: []ControllerSummary{}, Timers: DueTimers(s), Losses: Losses(s)}
 	for _, c := range s.Controllers.All() {
 		if c.Syncs+c.Writes.Total()+c.Retries == 0 && c.LastError == "" {
 			if c.Status != state.ControllerOff && c.Status != "" {
@@ -99,6 +101,8 @@ func (s Summary) Write(w io.Writer, opts SummaryOptions) error {
 		}
 	case s.Idle > 0:
 		fmt.Fprintf(&out, "%s had nothing to do.\n", counted(s.Idle, "controller", "controllers"))
+	case s.Elected:
+		out.WriteString("This process was not elected: no loop was started, and nothing was written.\n")
 	default:
 		out.WriteString("No controller was started.\n")
 	}

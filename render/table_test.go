@@ -110,6 +110,9 @@ func TestSummary(t *testing.T) {
 	checkGolden(t, "summary/full.json", string(asJSON)+"\n")
 	idle := state.Fold(nil, state.Entry{Seq: 1, Event: state.ControllerChanged{Controller: "ttl-controller", Status: state.ControllerRunning}})
 	checkGolden(t, "summary/idle.txt", summaryOf(t, idle, SummaryOptions{}))
+	never := state.NewSnapshot(state.Limits{})
+	never.Session.Elected = true
+	checkGolden(t, "summary/not-elected.txt", summaryOf(t, never, SummaryOptions{}))
 	checkGolden(t, "summary/empty.txt", summaryOf(t, state.NewSnapshot(state.Limits{}), SummaryOptions{}))
 }
 

@@ -29,7 +29,7 @@ type electedFlags struct {
 
 func (f *electedFlags) addTo(flags *pflag.FlagSet) {
 	flags.StringVar(&f.confirm, "confirm", "", "with --active: the `CONTEXT` that is to be written to")
-	flags.BoolVar(&f.noWait, "no-wait", false, "with --active: end if another holds the lease, instead of standing by")
+	flags.BoolVar(&f.noWait, "no-wait", false, "with --active: end if another holds the lease, instead of standing by; one that has expired is still waited for, as long as its duration")
 }
 
 // needsActive names a flag that was set and means nothing without --active.
@@ -144,10 +144,15 @@ func (o *runOptions) startElected(ctx context.Context, s *session, loader client
 	if err != nil {
 		return err
 	}
-	s.hub.Record(t.started)
+	started := t.started
+	started.Elected = true
+	s.hub.Record(started)
 	progress("standing for election")
 	s.onStop(t.end)
-	if err := t.acquire(ctx); err != nil {
+	bounded, cancel := o.standBy(ctx)
+	err = t.acquire(bounded)
+	cancel()
+	if err != nil {
 		return err
 	}
 	go func() {

@@ -50,6 +50,8 @@ type runOptions struct {
 	timeout       time.Duration
 	duration      time.Duration
 	healthAddress string
+	// stood is when it began to stand for election, if it did.
+	stood time.Time
 	// quiet says how far the recording is, and prints no journal.
 	quiet bool
 }
@@ -114,8 +116,8 @@ func (o *runOptions) addTo(cmd *cobra.Command) {
 	addImpersonate(flags, &o.impersonate)
 	flags.BoolVar(&o.untilSettled, "until-settled", false, "end when the loops have come to rest; what is due later is listed")
 	flags.DurationVar(&o.horizon, "horizon", 3*time.Second, "with --until-settled: keys due sooner than this are waited for")
-	flags.DurationVar(&o.timeout, "timeout", 0, "with --until-settled: give up after this long (0 is never; required on a cluster)")
-	flags.DurationVar(&o.duration, "for", 0, "end after this long")
+	flags.DurationVar(&o.timeout, "timeout", 0, "with --until-settled: give up after this long, standing by included (0 is never; required on a cluster)")
+	flags.DurationVar(&o.duration, "for", 0, "end after this long; with --active on a cluster that counts from the start, standing by included, and not to be elected by then is an error")
 	flags.StringVar(&o.healthAddress, "health-address", "", "serve /healthz, /healthz/LOOP and /metrics on this loopback address; while standing by for election there is no loop to check")
 	o.manifests.addTo(flags, "apply these manifests to the sandbox first")
 	o.sandbox.addTo(flags)
@@ -208,15 +210,14 @@ func (o *runOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := withSignals(ctx, o.ErrOut, "stopping the loops; press Ctrl-C again to leave at once")
-	defer cancel()
-	ctx, end := context.WithCancelCause(ctx)
-	defer end(nil)
-
 	s, err := newSession(sessionOptions{logFile: o.logs.file, logVerbosity: o.logs.verbosity, horizon: o.horizon})
 	if err != nil {
 		return err
 	}
+	ctx, cancel := withSignalsSaying(ctx, o.ErrOut, s.stopping)
+	defer cancel()
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
 	s.decide(asking)
 	s.end = end
 	recorder, err := o.recording.start(s)
@@ -308,10 +309,10 @@ func (o *runOptions) work(ctx context.Context, s *session, mode state.Mode, obje
 func (o *runOptions) wait(ctx context.Context, s *session) error {
 	switch {
 	case o.untilSettled:
-		_, err := s.waitSettled(ctx, o.timeout)
+		_, err := s.waitSettled(ctx, o.left(o.timeout))
 		return err
 	case o.duration > 0:
-		timer := time.NewTimer(o.duration)
+		timer := time.NewTimer(o.left(o.duration))
 		defer timer.Stop()
 		select {
 		case <-timer.C:

@@ -248,6 +248,18 @@ func (s *session) startLoops(ctx context.Context, c controllers.Config) error {
 	return nil
 }
 
+// stopping says what a signal does to a run.
+func (s *session) stopping() string {
+	const again = "; press Ctrl-C again to leave at once"
+	switch snap := s.hub.Snapshot(); {
+	case s.manager.Load() != nil:
+		return "stopping the loops" + again
+	case snap.Election != nil && snap.Election.Phase == state.ElectionCandidate:
+		return "not standing by any more" + again
+	}
+	return "stopping" + again
+}
+
 // describeLoops says in a sentence which loops run and which do not, of those
 // that were asked for.
 func describeLoops(statuses []state.ControllerChanged) string {

@@ -19,6 +19,12 @@ func stopSignals() []os.Signal {
 // one exits at once: the sandbox's child then cleans up after itself, for it
 // sees its parent go.
 func withSignals(parent context.Context, stderr io.Writer, stopping string, on ...os.Signal) (context.Context, context.CancelFunc) {
+	return withSignalsSaying(parent, stderr, func() string { return stopping }, on...)
+}
+
+// withSignalsSaying is withSignals with a word that depends on what goes on when
+// the signal comes.
+func withSignalsSaying(parent context.Context, stderr io.Writer, stopping func() string, on ...os.Signal) (context.Context, context.CancelFunc) {
 	if len(on) == 0 {
 		on = stopSignals()
 	}
@@ -32,7 +38,7 @@ func withSignals(parent context.Context, stderr io.Writer, stopping string, on .
 		case <-done:
 			return
 		}
-		fmt.Fprintln(stderr, stopping)
+		fmt.Fprintln(stderr, stopping())
 		cancel(errInterrupted)
 		select {
 		case <-signals:

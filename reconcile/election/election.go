@@ -317,6 +317,10 @@ func (e *Election) saw(record *resourcelock.LeaderElectionRecord, changed bool) 
 	leading := e.leading
 	event := e.event(state.ElectionCandidate)
 	e.mu.Unlock()
+	if now := time.Now(); other && !changed && expired(record, now) {
+		event.Expired = runsOut(record)
+		event.Wait = time.Duration(max(record.LeaseDurationSeconds, e.seconds)) * time.Second
+	}
 
 	if leading && record.HolderIdentity != e.identity {
 		e.end(e.lost("it is " + cmp.Or(prefixed("held by ", record.HolderIdentity), "held by nobody") + ", which this process did not do"))
@@ -344,7 +348,11 @@ func prefixed(prefix, s string) string {
 // It may only ever refuse: who wants to take over has to see it unchanged for
 // its duration.
 func expired(record *resourcelock.LeaderElectionRecord, now time.Time) bool {
-	return record.RenewTime.Add(time.Duration(record.LeaseDurationSeconds) * time.Second).Before(now)
+	return runsOut(record).Before(now)
+}
+
+func runsOut(record *resourcelock.LeaderElectionRecord) time.Time {
+	return record.RenewTime.Add(time.Duration(record.LeaseDurationSeconds) * time.Second)
 }
 
 // failed notes trouble with the lease, once for each kind of it in a row.

@@ -406,6 +406,22 @@ func TestLeaseWithoutADuration(t *testing.T) {
 	}
 }
 
+// Who waits for a lease that has expired says so, and for how long.
+func TestExpiredLeaseIsSaid(t *testing.T) {
+	for name, noWait := range map[string]bool{"waits": false, "does not wait for holders": true} {
+		tr := newTrial(t, func(o *Options) { o.NoWait = noWait })
+		renewed := time.Now().Add(-time.Hour)
+		tr.hold("other", ptr.To[int32](1), func(s *coordinationv1.LeaseSpec) { s.RenewTime = ptr.To(metav1.NewMicroTime(renewed)) })
+		tr.acquire(t)
+		tr.journal.mu.Lock()
+		said, ok := tr.events[0].(state.ElectionChanged)
+		tr.journal.mu.Unlock()
+		if !ok || said.Phase != state.ElectionCandidate || said.Expired.IsZero() || said.Expired.After(renewed.Add(time.Second)) || said.Wait != leaseDuration {
+			t.Errorf("%s: %+v", name, said)
+		}
+	}
+}
+
 // The machine sleeps: every timer stands still but the clock that counts.
 func TestSuspend(t *testing.T) {
 	tr := newTrial(t)

@@ -144,6 +144,9 @@ func describeCheckpoint(e Checkpoint) string {
 
 func describeSession(e SessionStarted) string {
 	parts := []string{string(e.Mode)}
+	if e.Elected {
+		parts[0] = "standing by to be " + parts[0]
+	}
 	if e.Sandbox {
 		parts = append(parts, "sandbox")
 	} else if e.Context != "" {
@@ -286,6 +289,11 @@ func describeElection(e ElectionChanged) string {
 			text += "nobody leads"
 			break
 		}
+		if !e.Expired.IsZero() {
+			text += "nobody leads: the lease of " + e.Holder + " expired at " + e.Expired.UTC().Format(time.RFC3339) +
+				prefixIf(e.Wait > 0, ", and is taken over when it has not changed for ") + durationIf(e.Wait)
+			break
+		}
 		text += e.Holder + " leads"
 		if !e.Since.IsZero() {
 			text += " since " + e.Since.UTC().Format(time.RFC3339)
@@ -305,6 +313,13 @@ func describeElection(e ElectionChanged) string {
 		text = string(e.Phase)
 	}
 	return text + prefixIf(e.Reason != "", ": ") + e.Reason
+}
+
+func durationIf(d time.Duration) string {
+	if d <= 0 {
+		return ""
+	}
+	return Short(d)
 }
 
 // String is the cause in words: "deployments.apps shop/web updated (rv 412→418)".

@@ -45,6 +45,8 @@ func TestDescribe(t *testing.T) {
 		ClientRead{Client: "operator", Verb: "list", Object: Ref{Version: "v1", Resource: "pods"}, Message: "connection refused", Count: 1},
 		ElectionChanged{Lease: Ref{Namespace: "a", Name: "b"}, Phase: ElectionCandidate, Identity: "me"},
 		ElectionChanged{Lease: Ref{Namespace: "a", Name: "b"}, Phase: ElectionCandidate, Identity: "me", Holder: "you", Since: base, RenewTime: base.Add(time.Second)},
+		ElectionChanged{Lease: Ref{Namespace: "a", Name: "b"}, Phase: ElectionCandidate, Identity: "me", Holder: "you", Since: base, RenewTime: base.Add(time.Second), Expired: base.Add(16 * time.Second), Wait: 15 * time.Second},
+		SessionStarted{Version: "v0.1.0", Kubernetes: "v1.37.1", Context: "prod", Mode: ModeActive, Elected: true},
 		ElectionChanged{Lease: Ref{Namespace: "a", Name: "b"}, Phase: ElectionAcquired, Identity: "me"},
 		ElectionChanged{Lease: Ref{Namespace: "a", Name: "b"}, Phase: ElectionRenewedLate, Identity: "me", Gap: 7 * time.Second},
 		ElectionChanged{Lease: Ref{Namespace: "a", Name: "b"}, Phase: ElectionLost, Identity: "me", Holder: "you", Reason: "another leads"},

@@ -314,12 +314,14 @@ type electionChangedJSON struct {
 	electionChanged
 	Since     time.Time `json:"since,omitzero"`
 	RenewTime time.Time `json:"renewTime,omitzero"`
+	Expired   time.Time `json:"expired,omitzero"`
+	Wait      span      `json:"wait,omitempty"`
 	Gap       span      `json:"gap,omitempty"`
 }
 
 // MarshalJSON writes durations as text.
 func (e ElectionChanged) MarshalJSON() ([]byte, error) {
-	return marshal(electionChangedJSON{electionChanged(e), e.Since.UTC(), e.RenewTime.UTC(), span(e.Gap)})
+	return marshal(electionChangedJSON{electionChanged(e), e.Since.UTC(), e.RenewTime.UTC(), e.Expired.UTC(), span(e.Wait), span(e.Gap)})
 }
 
 // UnmarshalJSON reads what MarshalJSON wrote.
@@ -329,6 +331,7 @@ func (e *ElectionChanged) UnmarshalJSON(data []byte) error {
 		return err
 	}
 	*e = ElectionChanged(in.electionChanged)
-	e.Since, e.RenewTime, e.Gap = in.Since.UTC(), in.RenewTime.UTC(), time.Duration(in.Gap)
+	e.Since, e.RenewTime, e.Expired = in.Since.UTC(), in.RenewTime.UTC(), in.Expired.UTC()
+	e.Wait, e.Gap = time.Duration(in.Wait), time.Duration(in.Gap)
 	return nil
 }

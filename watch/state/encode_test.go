@@ -30,7 +30,7 @@ func examples() []Event {
 	event := Cause{Kind: CauseEvent, Controller: "deployment-controller", Object: &deployment, Change: ChangeUpdated, OldRV: "412", NewRV: "418"}
 	sync := Cause{Kind: CauseSync, Controller: "deployment-controller", Queue: "deployment", Key: "shop/web", Sync: 7}
 	return []Event{
-		SessionStarted{Version: "v0.1.0", Kubernetes: "v1.37.1", Server: "v1.36.2", Context: "prod", Mode: ModeDryRunClient, Sandbox: true, Namespace: "shop"},
+		SessionStarted{Version: "v0.1.0", Kubernetes: "v1.37.1", Server: "v1.36.2", Context: "prod", Mode: ModeDryRunClient, Sandbox: true, Namespace: "shop", Elected: true},
 		ControllerChanged{Controller: "deployment-controller", Status: ControllerRunning, Reason: "asked for", Queues: []string{"deployment"}, Workers: 5},
 		InformerChanged{Informer: "deployments.apps", Status: InformerSynced, Objects: 12, ResourceVersion: "410", Reason: "first list"},
 		ObjectChanged{Informer: "replicasets.apps", Change: ChangeUpdated, Object: replicaSet, OldRV: "419", NewRV: "423", Owner: &deployment},
@@ -50,7 +50,7 @@ func examples() []Event {
 		ClientRead{Client: "operator", Verb: "watch", Object: Ref{Group: "apps", Version: "v1", Resource: "deployments", Namespace: "shop"}, InitialEvents: true,
 			Status: 200, Message: "cut off", Count: 9},
 		ElectionChanged{Lease: Ref{Group: "coordination.k8s.io", Version: "v1", Resource: "leases", Namespace: "kube-system", Name: "kube-controller-manager"},
-			Phase: ElectionLost, Identity: "laptop_kctl-ctrl-1", Holder: "node-1_abc", Since: base, RenewTime: base.Add(time.Minute), Gap: 3 * time.Second, Reason: "another leads"},
+			Phase: ElectionLost, Identity: "laptop_kctl-ctrl-1", Holder: "node-1_abc", Since: base, RenewTime: base.Add(time.Minute), Expired: base.Add(time.Hour), Wait: 15 * time.Second, Gap: 3 * time.Second, Reason: "another leads"},
 		Gap{Informer: "pods", Reason: "too old resource version"},
 		Dropped{Where: "hub", Count: 12},
 		Note{Source: "sandbox", Text: "the server is ready", Warning: true},

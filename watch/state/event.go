@@ -57,6 +57,8 @@ type SessionStarted struct {
 	Mode      Mode   `json:"mode"`
 	Sandbox   bool   `json:"sandbox,omitempty"`
 	Namespace string `json:"namespace,omitempty"`
+	// Elected: the mode is to be active, and is not before this process is elected.
+	Elected bool `json:"elected,omitempty"`
 }
 
 // ControllerStatus is the life of one loop in this process.
@@ -335,6 +337,11 @@ type ElectionChanged struct {
 	Holder    string    `json:"holder,omitempty"`
 	Since     time.Time `json:"since,omitzero"`
 	RenewTime time.Time `json:"renewTime,omitzero"`
+	// Expired is when the lease ran out, where it had by the clock of this machine
+	// when it was read. A candidate takes over once it has seen the lease unchanged
+	// for Wait.
+	Expired time.Time     `json:"expired,omitzero"`
+	Wait    time.Duration `json:"wait,omitempty"`
 	// Gap is the time between the last two renewals.
 	Gap time.Duration `json:"gap,omitempty"`
 	// Reason is a sentence for lost, and for a lease that was not released.

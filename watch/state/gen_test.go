@@ -145,7 +145,7 @@ var genEvents = map[string]func(*rapid.T) Event{
 		return ElectionChanged{
 			Lease: genRef.Draw(t, "lease"), Phase: rapid.SampledFrom([]ElectionPhase{ElectionCandidate, ElectionAcquired, ElectionRenewedLate, ElectionLost, ElectionReleased, ElectionWithdrawn}).Draw(t, "phase"),
 			Identity: genText.Draw(t, "identity"), Holder: genText.Draw(t, "holder"), Since: genTime(t, "since"), RenewTime: genTime(t, "renew"),
-			Gap: genDuration(t, "gap"), Reason: genText.Draw(t, "reason"),
+			Expired: genTime(t, "expired"), Wait: genDuration(t, "wait"), Gap: genDuration(t, "gap"), Reason: genText.Draw(t, "reason"),
 		}
 	},
 	"Gap":     func(t *rapid.T) Event { return Gap{Informer: "pods", Reason: genText.Draw(t, "reason")} },

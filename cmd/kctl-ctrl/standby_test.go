@@ -1,0 +1,72 @@
+package main
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+)
+
+// Who only stands by says so from the first line to the last, and --for bounds it.
+func TestStandingBy(t *testing.T) {
+	c := newContested(t)
+	_, err := c.client.CoordinationV1().Leases("kube-system").Create(t.Context(), &coordinationv1.Lease{
+		ObjectMeta: metav1.ObjectMeta{Name: "kube-controller-manager"},
+		Spec: coordinationv1.LeaseSpec{
+			HolderIdentity: ptr.To("node-1_real"), LeaseDurationSeconds: ptr.To[int32](3600),
+			AcquireTime: ptr.To(metav1.NowMicro()), RenewTime: ptr.To(metav1.NowMicro()),
+		},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := c.way(t, "a")
+	for name, c := range map[string]struct {
+		args []string
+		code int
+		said string // on standard error
+	}{
+		"Ctrl-C":    {nil, exitInterrupted, "not standing by any more"},
+		"--for":     {[]string{"--for=2s"}, exitError, "hold the lease kube-system/kube-controller-manager of context contested: not elected within --for=2s: allow more, or stop who holds it"},
+		"--timeout": {[]string{"--until-settled", "--timeout=2s"}, exitError, "not elected within --timeout=2s"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := w.start(t, append(c.args, "--controllers=deployment")...)
+			p.says(t, "started: standing by to be active")
+			p.says(t, "node-1_real leads since ")
+			if c.args == nil {
+				_ = p.Process.Signal(os.Interrupt)
+			}
+			p.exits(t, c.code)
+			out := strings.Join(p.lines, "\n")
+			if said := p.stderr.String(); !strings.Contains(said, c.said) || strings.Contains(said, "stopping the loops") {
+				t.Errorf("it said %q", said)
+			}
+			if c.args == nil && !strings.Contains(out, "This process was not elected: no loop was started, and nothing was written.") || strings.Contains(out, "No controller was started") {
+				t.Errorf("it printed\n%s", out)
+			}
+		})
+	}
+}
+
+// What standing by used of a bound is gone for the loops.
+func TestLeftOfABound(t *testing.T) {
+	o := &runOptions{}
+	if got := o.left(time.Minute); got != time.Minute {
+		t.Errorf("%s are left without an election", got)
+	}
+	o.stood = time.Now().Add(-50 * time.Second)
+	if got := o.left(time.Minute); got > 10*time.Second || got < time.Second {
+		t.Errorf("%s are left", got)
+	}
+	if got := o.left(time.Second); got <= 0 || got > time.Millisecond {
+		t.Errorf("%s are left of what is used up", got)
+	}
+	if got := o.left(0); got != 0 {
+		t.Errorf("no bound became %s", got)
+	}
+}
