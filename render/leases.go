@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
@@ -102,14 +101,13 @@ func leaseHolder(l state.LeaseStatus) string {
 	case l.Identity == "":
 		return none
 	case l.Holder == nil:
-		host, _, _ := strings.Cut(l.Identity, "_")
-		return orNone(host)
+		return orNone(state.HolderName(l.Identity))
 	case l.Holder.Resource == "nodes":
-		return "node/" + l.Holder.Name
+		return "node/" + l.Holder.Name + state.HolderMark(l.Identity)
 	case l.Holder.Namespace != l.Namespace:
-		return "pod/" + l.Holder.Name + " in " + l.Holder.Namespace
+		return "pod/" + l.Holder.Name + " in " + l.Holder.Namespace + state.HolderMark(l.Identity)
 	}
-	return "pod/" + l.Holder.Name
+	return "pod/" + l.Holder.Name + state.HolderMark(l.Identity)
 }
 
 func nodeOf(l state.LeaseStatus) string {

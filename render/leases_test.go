@@ -50,6 +50,21 @@ func TestLeases(t *testing.T) {
 	}
 }
 
+// A kctl-ctrl that leads is not shown as the component whose lease it holds.
+func TestLeasesOfThisProgram(t *testing.T) {
+	for name, holder := range map[string]*state.LeaseHolder{
+		"laptop (kctl-ctrl)":      nil,
+		"node/laptop (kctl-ctrl)": {Ref: state.Ref{Resource: "nodes", Name: "laptop"}},
+		"pod/web-1 (kctl-ctrl)":   {Ref: state.Ref{Resource: "pods", Namespace: "kube-system", Name: "web-1"}},
+		"web-1 in b (kctl-ctrl)":  {Ref: state.Ref{Resource: "pods", Namespace: "b", Name: "web-1"}},
+	} {
+		list := []state.LeaseStatus{{Namespace: "kube-system", Name: "kube-controller-manager", Identity: "laptop_kctl-ctrl-1b2c", Holder: holder}}
+		if text := Leases(list, LeaseOptions{Times: Times{Now: leaseTime}}).Text(TableOptions{}); !strings.Contains(text, name+" ") {
+			t.Errorf("no %q in\n%s", name, text)
+		}
+	}
+}
+
 // Many expired nodes are one row with a number: the reader's clock may be at
 // fault, and a screen has an end.
 func TestLeasesOfManyDeadNodes(t *testing.T) {

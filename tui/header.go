@@ -141,7 +141,7 @@ func leaderOf(s *state.Snapshot, now time.Time) string {
 	if !ok || lease.Holder == "" || lease.Deleted {
 		return ""
 	}
-	holder, _, _ := strings.Cut(lease.Holder, "_")
+	holder := state.HolderName(lease.Holder)
 	if ends := lease.RenewTime.Add(time.Duration(lease.Duration) * time.Second); lease.Duration > 0 && now.After(ends) {
 		return holder + " (expired)"
 	}

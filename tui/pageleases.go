@@ -206,14 +206,13 @@ func holderText(l state.LeaseStatus) string {
 	case l.Identity == "":
 		return ""
 	case l.Holder == nil:
-		host, _, _ := strings.Cut(l.Identity, "_")
-		return host
+		return state.HolderName(l.Identity)
 	case l.Holder.Resource == "nodes":
-		return "node/" + l.Holder.Name
+		return "node/" + l.Holder.Name + state.HolderMark(l.Identity)
 	case l.Holder.Node != "":
-		return "pod/" + l.Holder.Name + " on " + l.Holder.Node
+		return "pod/" + l.Holder.Name + " on " + l.Holder.Node + state.HolderMark(l.Identity)
 	}
-	return "pod/" + l.Holder.Name
+	return "pod/" + l.Holder.Name + state.HolderMark(l.Identity)
 }
 
 func (p *leasesPage) title(e *env) string {

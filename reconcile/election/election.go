@@ -90,7 +90,7 @@ func NewIdentity() (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("name this process for the election: %w", err)
 	}
-	return host + "_kctl-ctrl-" + string(uuid.NewUUID()), nil
+	return host + state.Ours + string(uuid.NewUUID()), nil
 }
 
 // Election is this process's part in the election for one Lease. It can lead once.

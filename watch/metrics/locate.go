@@ -14,6 +14,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
 // Endpoint is where a pod tells its metrics.
@@ -114,17 +116,19 @@ func locateComponent(ctx context.Context, client kubernetes.Interface, name stri
 func leaderOf(ctx context.Context, client kubernetes.Interface, name string, pods []corev1.Pod) (*corev1.Pod, string) {
 	chosen := max(0, slices.IndexFunc(pods, func(p corev1.Pod) bool { return p.Status.Phase == corev1.PodRunning }))
 	lease, err := client.CoordinationV1().Leases(metav1.NamespaceSystem).Get(ctx, name, metav1.GetOptions{})
+	holder := ""
+	if err == nil && lease.Spec.HolderIdentity != nil {
+		holder = *lease.Spec.HolderIdentity
+	}
 	switch {
+	case state.HolderMark(holder) != "":
+		return &pods[chosen], fmt.Sprintf("a kctl-ctrl, %q, leads in place of %s, whose pods stand by: asking %s", holder, name, pods[chosen].Name)
 	case len(pods) == 1:
 		return &pods[0], ""
 	case apierrors.IsNotFound(err):
 		return &pods[chosen], fmt.Sprintf("%s has no lease: %s is one of %d pods, and perhaps not the one that works", name, pods[chosen].Name, len(pods))
 	case err != nil:
 		return &pods[chosen], fmt.Sprintf("the lease of %s cannot be read (%v): %s is one of %d pods, and perhaps not the one that works", name, err, pods[chosen].Name, len(pods))
-	}
-	holder := ""
-	if lease.Spec.HolderIdentity != nil {
-		holder = *lease.Spec.HolderIdentity
 	}
 	host, _, _ := strings.Cut(holder, "_")
 	for i := range pods {

@@ -59,6 +59,8 @@ func TestLocate(t *testing.T) {
 			from: kcm, want: "kube-controller-manager-a https://localhost:10257/metrics", remark: "has no lease"},
 		{name: "held by somebody else", objects: []runtime.Object{staticPod(kcm, "a", ""), staticPod(kcm, "b", ""), lease(kcm, "x\x1b_1")},
 			from: kcm, want: "kube-controller-manager-a https://localhost:10257/metrics", remark: `"x\x1b_1", is none of its 2 pods`},
+		{name: "held by a kctl-ctrl on its node", objects: []runtime.Object{staticPod(kcm, "a", ""), lease(kcm, "a_kctl-ctrl-123")},
+			from: kcm, want: "kube-controller-manager-a https://localhost:10257/metrics", remark: "a kctl-ctrl, \"a_kctl-ctrl-123\", leads in place of kube-controller-manager"},
 		{name: "a managed control plane", from: kcm, err: "managed control plane"},
 		{name: "the port called metrics", objects: []runtime.Object{operatorPod(ports(
 			corev1.ContainerPort{Name: "webhook", ContainerPort: 9443}, corev1.ContainerPort{Name: "metrics", ContainerPort: 8080}))},

@@ -2,6 +2,7 @@ package state
 
 import (
 	"math"
+	"strings"
 	"time"
 )
 
@@ -71,6 +72,26 @@ type LeaseStatus struct {
 	HostName string `json:"hostName,omitempty"`
 	// ResourceVersion is the object's.
 	ResourceVersion string `json:"resourceVersion,omitempty"`
+}
+
+// Ours marks the identities that kctl-ctrl holds leases as, between the host and
+// what is unique; other components have nothing there.
+const Ours = "_kctl-ctrl-"
+
+// HolderName is a holder's identity for reading: its machine or pod, and whether it
+// is a kctl-ctrl there, which must not be taken for the component whose lease it
+// holds.
+func HolderName(identity string) string {
+	host, _, _ := strings.Cut(identity, "_")
+	return host + HolderMark(identity)
+}
+
+// HolderMark is what HolderName adds to the name of a machine or pod.
+func HolderMark(identity string) string {
+	if strings.Contains(identity, Ours) {
+		return " (kctl-ctrl)"
+	}
+	return ""
 }
 
 // Ref names the Lease.
