@@ -17,6 +17,8 @@ type QuestionOptions struct {
 	Fields int
 	// More counts the questions behind this one.
 	More int
+	// Meanwhile says what follows from its waiting.
+	Meanwhile string
 }
 
 // answerKey is a key of a question; what is empty where the question says it.
@@ -79,6 +81,9 @@ func Question(w io.Writer, q state.Question, o QuestionOptions) error {
 	}
 	if q.Skipped > 0 {
 		lines = append(lines, line{{fmt.Sprintf("  skipped before: %d", q.Skipped), yellow}})
+	}
+	if o.Meanwhile != "" {
+		lines = append(lines, line{{"  " + o.Meanwhile, yellow}})
 	}
 	for _, k := range answerKeys() {
 		what := k.what

@@ -103,7 +103,7 @@ func (s *session) decide(d decision) {
 		return
 	}
 	s.approval.policy, s.approval.ofCommand = d.policy, d.ofCommand
-	options := approve.Options{Policy: d.policy, Ask: d.ask, Recorder: s.hub, Broken: s.approval.broken}
+	options := approve.Options{Policy: d.policy, Ask: d.ask, Recorder: s.hub, Broken: s.approval.broken, OnBrake: func() []string { return s.brakeMeans(d.ask) }}
 	if d.ofCommand {
 		options.Unasked = ownElection
 	}
@@ -127,6 +127,28 @@ func (a approval) ofTheCommand() func(context.Context, guard.Pending) error {
 		return nil
 	}
 	return a.gate.Before
+}
+
+// keptLease is what follows from nothing being written while this process leads.
+const keptLease = "this process keeps the lease meanwhile, so nobody reconciles"
+
+// keepsLease reports whether this process has the lease of a cluster's controller
+// manager.
+func (s *session) keepsLease() bool {
+	e := s.hub.Snapshot().Election
+	return e != nil && (e.Phase == state.ElectionAcquired || e.Phase == state.ElectionRenewedLate)
+}
+
+// brakeMeans is what the line of the brake adds to its reason.
+func (s *session) brakeMeans(asks bool) []string {
+	var said []string
+	if s.keepsLease() {
+		said = append(said, keptLease)
+	}
+	if !asks {
+		said = append(said, fmt.Sprintf("'kill -USR1 %d' releases it", os.Getpid()))
+	}
+	return said
 }
 
 // never reports whether nothing that a loop writes can leave.

@@ -126,7 +126,11 @@ func (a *asker) look(ctx context.Context) {
 	if brake := gate.Braked(); brake.On() {
 		a.hold(ctx)
 		a.brake, a.since = true, time.Now()
-		a.say(fmt.Sprintf("\nThe BRAKE is on, nothing is written: %s.\n  r  release it\n  q  quit", brake.Reason))
+		reason := brake.Reason
+		if a.s.keepsLease() {
+			reason += "; " + keptLease
+		}
+		a.say(fmt.Sprintf("\nThe BRAKE is on, nothing is written: %s.\n  r  release it\n  q  quit", reason))
 		return
 	}
 	open := 0
@@ -158,7 +162,11 @@ func contains(questions []state.Question, id int) bool {
 }
 
 func (a *asker) show(more, fields int) {
-	_ = render.Question(a.out, *a.asked, render.QuestionOptions{Color: a.color, Width: a.width, Fields: fields, More: more})
+	o := render.QuestionOptions{Color: a.color, Width: a.width, Fields: fields, More: more}
+	if a.s.keepsLease() {
+		o.Meanwhile = keptLease
+	}
+	_ = render.Question(a.out, *a.asked, o)
 }
 
 // take takes what was typed.

@@ -3,6 +3,7 @@ package approve
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -51,7 +52,11 @@ func (g *Gate) setBrake(reason string) {
 		return
 	}
 	g.brake = Brake{Reason: reason, Since: g.now()}
-	g.note(source, true, "BRAKE: no write leaves any more, until it is released: %s", reason)
+	text := []string{reason}
+	if g.onBrake != nil {
+		text = append(text, g.onBrake()...)
+	}
+	g.note(source, true, "BRAKE: no write leaves any more, until it is released: %s", strings.Join(text, "; "))
 	g.notify()
 }
 

@@ -28,6 +28,10 @@ type Options struct {
 	// Recheck is asked when a write that has waited is about to leave, on its
 	// goroutine. Its error keeps the write.
 	Recheck func(context.Context) error
+	// OnBrake gives sentences for the note that the brake is on: what that means
+	// where the gate stands, and the next step. It may be nil, and must not call the
+	// gate.
+	OnBrake func() []string
 	// Now is the clock; time.Now by default.
 	Now func() time.Time
 	// Broken breaks the gate, for tests of the tests.
@@ -54,6 +58,7 @@ type Gate struct {
 	rec     state.Recorder
 	unasked func(guard.Pending) string
 	recheck func(context.Context) error
+	onBrake func() []string
 	now     func() time.Time
 	broken  Broken
 
@@ -96,7 +101,7 @@ type outcome struct {
 // New makes a gate.
 func New(o Options) *Gate {
 	g := &Gate{
-		policy: o.Policy, asks: o.Ask, rec: o.Recorder, unasked: o.Unasked, recheck: o.Recheck, now: o.Now, broken: o.Broken,
+		policy: o.Policy, asks: o.Ask, rec: o.Recorder, unasked: o.Unasked, recheck: o.Recheck, onBrake: o.OnBrake, now: o.Now, broken: o.Broken,
 		told: map[place]bool{}, skips: map[string]int{}, changed: make(chan struct{}),
 	}
 	if g.now == nil {
