@@ -148,7 +148,8 @@ func newRecordCommand(streams genericiooptions.IOStreams) *cobra.Command {
 		Short: "Run the loops and record what they do to a file",
 		Long: `Run the control loops as 'run' does and write their journal to a file instead of
 the screen, until Ctrl-C or as long as --for or --until-settled say. 'run
---record' does both.
+--record' does both. With --active the loops write for real as with 'run': the
+mode, the election and all warnings are then printed on standard error.
 
 The file is JSON lines, one fact each, compressed with zstd unless its name ends
 in .jsonl. It holds the names, times, causes and changed fields of everything

@@ -230,6 +230,9 @@ func (o *runOptions) run(ctx context.Context) error {
 	if o.quiet {
 		following, endWith := context.WithCancelCause(ctx)
 		ctx, printer = following, recorder.follow(o.IOStreams, endWith)
+		if mode == state.ModeActive && !o.sandboxed {
+			printer = announce(s, printer, o.ErrOut)
+		}
 	} else {
 		journal := o.journal.printer(o.IOStreams, s)
 		printer = journal

@@ -70,3 +70,26 @@ func TestLeftOfABound(t *testing.T) {
 		t.Errorf("no bound became %s", got)
 	}
 }
+
+// A recording of loops that write for real says so on standard error.
+func TestRecordSaysThatItIsActive(t *testing.T) {
+	c := newContested(t)
+	w := c.way(t, "a")
+	file := t.TempDir() + "/a.jsonl"
+	args := append([]string{"record", "-o", file, "--active", "--confirm=" + contestedContext, "--kubeconfig=" + w.kubeconfig, "--controllers=deployment", "--for=2s"}, electionArgs()...)
+	p := program(t, args...)
+	p.Env = append(p.Env, "XDG_CONFIG_HOME="+t.TempDir())
+	var out, said strings.Builder
+	p.Stdout, p.Stderr = &out, &said
+	if err := p.Run(); err != nil {
+		t.Fatalf("%v: %s", err, said.String())
+	}
+	for _, want := range []string{"started: standing by to be active, context contested", "of kube-controller-manager's loops nobody runs these", "acquired: ", "released", "recorded "} {
+		if !strings.Contains(said.String(), want) {
+			t.Errorf("nothing of %q on standard error:\n%s", want, said.String())
+		}
+	}
+	if out.String() != "" || strings.Contains(said.String(), "\x1b") {
+		t.Errorf("standard output has %q", out.String())
+	}
+}
