@@ -31,6 +31,9 @@ func (o *runOptions) preflight(ctx context.Context, c standing) (answered, error
 	if err != nil {
 		return answered{}, err
 	}
+	if err := actAsOne(o.impersonate, config); err != nil {
+		return answered{}, err
+	}
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return answered{}, fmt.Errorf("make a client for context %q: %w", name, err)

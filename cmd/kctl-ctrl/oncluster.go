@@ -71,8 +71,10 @@ func (o *runOptions) startOnCluster(ctx context.Context, s *session, mode state.
 }
 
 // actsAsOne refuses to act as the loops' accounts and as another user at once.
-func (s *session) actsAsOne(config *rest.Config) error {
-	if other := config.Impersonate.UserName; s.impersonate && other != "" {
+func (s *session) actsAsOne(config *rest.Config) error { return actAsOne(s.impersonate, config) }
+
+func actAsOne(impersonate bool, config *rest.Config) error {
+	if other := config.Impersonate.UserName; impersonate && other != "" {
 		return fmt.Errorf("--impersonate-controllers while you act as %q: a request acts as one user: leave out --as, or whatever in the kubeconfig says it", other)
 	}
 	return nil
@@ -101,12 +103,15 @@ func forbidden(statuses []state.ControllerChanged) []string {
 }
 
 // few joins the first of a list.
-func few(words []string) string {
+func few(words []string) string { return fewBy(words, ", ") }
+
+// fewBy is few for words with commas in them.
+func fewBy(words []string, separator string) string {
 	const most = 3
 	if len(words) <= most {
-		return strings.Join(words, ", ")
+		return strings.Join(words, separator)
 	}
-	return fmt.Sprintf("%s and %d more", strings.Join(words[:most], ", "), len(words)-most)
+	return fmt.Sprintf("%s and %d more", strings.Join(words[:most], separator), len(words)-most)
 }
 
 // guardFor makes the guard for a run on a target that takes no election. Writing

@@ -62,7 +62,8 @@ Modes, for the loops of --controllers:
   dry-run         'run': the loops read, and answer their own writes
   dry-run=server  'run --dry-run=server': the API server asks for the rights to
                   write in a dry run too
-  active          'run --active': the loops write, and hold the Lease
+  active          'run --active': the loops write, and hold the Lease, which the
+                  --leader-elect-resource-* flags name as they do for 'run'
 
 The loops' part is upstream's role for each (system:controller:NAME), with list
 and watch of the types of its informers. Flags of loops count as they do for
@@ -104,6 +105,9 @@ With --check, the exit code is 1 if you lack something, and 0 if you do not.`,
 	flags.BoolVar(&o.offline, "offline", false, "do not ask the server what the current user lacks")
 	flags.StringVarP(&o.output, "output", "o", "yaml", "output format: yaml or json")
 	addControllerFlags(cmd, &o.controllers)
+	if o.controllers != nil {
+		o.controllers.AddElectionFlags(flags)
+	}
 	o.kubeconfig.AddFlags(flags)
 	_ = cmd.RegisterFlagCompletionFunc("mode", cobra.FixedCompletions([]string{"observe", "dry-run", "dry-run=server", "active"}, cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("verbs", cobra.FixedCompletions(o.knownVerbs(), cobra.ShellCompDirectiveNoFileComp))
@@ -150,6 +154,8 @@ func (o *rbacOptions) complete() error {
 		return errors.New("--scheduler is about a kube-scheduler that runs: use --mode=dry-run or active")
 	case o.scheduler && *o.kubeconfig.Namespace != "":
 		return errors.New("--namespace with --scheduler: kube-scheduler places pods by what runs on the whole cluster: leave it out")
+	case o.use != rights.Active && needsActive(o.flags) != "":
+		return fmt.Errorf("--%s is about the lease of active mode: use --mode=active", needsActive(o.flags))
 	case o.impersonate && o.use == rights.Observe:
 		return errors.New("--impersonate-controllers is about loops that run: use --mode=dry-run or active")
 	case o.check && o.offline:
@@ -211,10 +217,14 @@ func (o *rbacOptions) rules() ([]rights.Rule, error) {
 	}
 	namespace := *o.kubeconfig.Namespace
 	lease := component.Generic.LeaderElection
+	of := election.ControllerManager()
 	var loops []rights.Loop
 	var off []string
 	if o.scheduler {
-		loops, lease.ResourceName = []rights.Loop{scheduler.Rights()}, election.Scheduler().Name
+		of, loops = election.Scheduler(), []rights.Loop{scheduler.Rights()}
+		if !o.flags.Changed("leader-elect-resource-name") {
+			lease.ResourceName = of.Name
+		}
 	} else if loops, off, err = controllers.Rights(component, namespace); err != nil {
 		return nil, fmt.Errorf("--controllers: %w", err)
 	}
@@ -233,7 +243,7 @@ func (o *rbacOptions) rules() ([]rights.Rule, error) {
 		}
 		needs = rights.OfLoops(loops, how)
 		if how.Lease != nil && o.use == rights.Active {
-			needs = append(needs, rights.OfPreflight(*how.Lease)...)
+			needs = append(needs, rights.OfPreflight(*how.Lease, rights.Lease{Namespace: of.Namespace, Name: of.Name})...)
 		}
 	}
 	asked, err := rights.OfVerbs(asks)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 
 	"github.com/spf13/pflag"
 	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
@@ -114,15 +113,11 @@ func (o *runOptions) lacking(ctx context.Context, reviews authorizationclient.Se
 	if len(missing) == 0 {
 		return nil
 	}
-	var lacks []string
-	for _, rule := range rights.Only(rules, missing) {
-		lacks = append(lacks, strings.Join(rule.Verbs, ", ")+" "+rule.What()+" for "+rule.NeededBy())
-	}
-	who, flag := "these loops do", "--controllers=…"
+	who := "these loops do"
 	if o.scheduler {
-		who, flag = "kube-scheduler does", "--scheduler"
+		who = "kube-scheduler does"
 	}
-	return fmt.Errorf("you may not do on context %q what %s: %s: 'rbac --mode=%s %s' prints a role for it", name, who, few(lacks), mode, flag)
+	return fmt.Errorf("you may not do on context %q what %s: %s: '%s' prints a role for it", name, who, describeLacks(rights.Only(rules, missing)), o.rbacCommand(mode))
 }
 
 // mayScheduleDry refuses a dry run of kube-scheduler that would wait for lists which

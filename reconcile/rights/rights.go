@@ -110,10 +110,12 @@ type Options struct {
 
 // OfPreflight are the needs of what package election looks at before it stands for a
 // Lease: where there is none, the ConfigMap that every controller manager publishes,
-// and beside another Lease than kube-controller-manager's that one.
-func OfPreflight(l Lease) []Need {
-	usual := Lease{Namespace: "kube-system", Name: "kube-controller-manager"}
-	needs := []Need{{Right{Verb: "get", Resource: "configmaps", Name: "kube-root-ca.crt", Namespace: usual.Namespace}, "--active"}}
+// and beside another Lease than the component's usual one that one.
+func OfPreflight(l, usual Lease) []Need {
+	var needs []Need
+	if usual.Name == "kube-controller-manager" {
+		needs = append(needs, Need{Right{Verb: "get", Resource: "configmaps", Name: "kube-root-ca.crt", Namespace: usual.Namespace}, "--active"})
+	}
 	if l != usual {
 		needs = append(needs, Need{Right{Verb: "get", Group: "coordination.k8s.io", Resource: "leases", Name: usual.Name, Namespace: usual.Namespace}, "--active"})
 	}

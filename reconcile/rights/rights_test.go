@@ -117,7 +117,7 @@ func TestPreflight(t *testing.T) {
 		{"kube-system", "other"}:                   "get configmaps kube-root-ca.crt, get leases.coordination.k8s.io kube-controller-manager",
 	} {
 		var got []string
-		for _, rule := range Merge(OfPreflight(lease)) {
+		for _, rule := range Merge(OfPreflight(lease, Lease{"kube-system", "kube-controller-manager"})) {
 			got = append(got, strings.Join(rule.Verbs, ", ")+" "+rule.What())
 		}
 		if text := strings.Join(got, ", "); text != want {

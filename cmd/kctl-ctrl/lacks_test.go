@@ -1,0 +1,36 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/rights"
+)
+
+func TestDescribeLacks(t *testing.T) {
+	needs := []rights.Need{
+		{Right: rights.Right{Verb: "update", Group: "apps", Resource: "deployments"}, By: "deployment-controller"},
+		{Right: rights.Right{Verb: "patch", Group: "apps", Resource: "deployments"}, By: "deployment-controller"},
+		{Right: rights.Right{Verb: "get", Resource: "pods"}, By: "job-controller"},
+	}
+	want := "get pods (for job-controller); patch, update deployments.apps (for deployment-controller)"
+	if got := describeLacks(rights.Merge(needs)); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+func TestRBACCommand(t *testing.T) {
+	o := &runOptions{IOStreams: genericiooptions.NewTestIOStreamsDiscard(), kubeconfig: genericclioptions.NewConfigFlags(true)}
+	cmd := &cobra.Command{}
+	o.addTo(cmd)
+	if err := cmd.ParseFlags([]string{"--impersonate-controllers", "--leader-elect-resource-name=mine", "--leader-elect-retry-period=3s", "-n", "shop"}); err != nil {
+		t.Fatal(err)
+	}
+	want := "rbac --mode=active --controllers=… --impersonate-controllers --leader-elect-resource-name=mine --namespace=shop"
+	if got := o.rbacCommand(rights.Active); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
