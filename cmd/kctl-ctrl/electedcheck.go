@@ -45,6 +45,9 @@ func (o *runOptions) preflight(ctx context.Context, c standing) (answered, error
 	if err := election.CheckServer(info); err != nil {
 		return answered{}, err
 	}
+	if err := checkNamespace(ctx, client, *o.kubeconfig.Namespace, name); err != nil {
+		return answered{}, err
+	}
 	lease := component.Generic.LeaderElection
 	held, err := o.replaced().CheckLease(ctx, client, lease.ResourceNamespace, lease.ResourceName)
 	if err != nil {
