@@ -247,7 +247,7 @@ func acquired(s *state.Snapshot) time.Time {
 // leaderName is the host of a holder, as its identity begins with it.
 func leaderName(holder string) string {
 	host, _, _ := strings.Cut(holder, "_")
-	return cmp.Or(host, holder)
+	return cmp.Or(host, holder) + state.HolderMark(holder)
 }
 
 // ended is why active mode ended unasked, for a minute; the badge says it longer.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"syscall"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -54,12 +55,14 @@ type printer struct {
 	still   *stillness
 	done    chan struct{}
 	err     error
+	// end ends the session where nobody reads the journal any more.
+	end context.CancelCauseFunc
 }
 
 // printer starts printing. wait must be called after the session has stopped.
 func (j *journalFlags) printer(streams genericiooptions.IOStreams, s *session) *printer {
 	color, _ := useColor(j.color, streams.Out) // checked before
-	p := &printer{flags: j, streams: streams, color: color, still: newStillness(), done: make(chan struct{})}
+	p := &printer{flags: j, streams: streams, color: color, still: newStillness(), done: make(chan struct{}), end: s.end}
 	subscription := s.hub.Subscribe(0)
 	go func() {
 		defer close(p.done)
@@ -90,7 +93,9 @@ func (p *printer) stream(subscription *hub.Subscription) error {
 		for _, entry := range entries {
 			p.still.before()
 			if failed == nil {
-				failed = write(entry)
+				if failed = write(entry); failed != nil && p.end != nil {
+					p.end(p.failure(failed))
+				}
 			}
 			p.still.after(entry.Seq)
 		}
@@ -109,11 +114,19 @@ func (j *journalFlags) textWriter(out io.Writer, color bool) func(state.Entry) e
 // wait returns when everything is printed.
 func (p *printer) wait() { <-p.done }
 
+// failure is what a failed write comes to: who has closed the pipe has seen enough.
+func (p *printer) failure(err error) error {
+	if errors.Is(err, syscall.EPIPE) {
+		return errInterrupted
+	}
+	return fmt.Errorf("print the journal: %w", err)
+}
+
 // summary prints what a run closes with: below the lines, or on standard error
 // where standard output belongs to a program.
 func (p *printer) summary(s *session) error {
 	if p.err != nil {
-		return fmt.Errorf("print the journal: %w", p.err)
+		return p.failure(p.err)
 	}
 	return p.flags.summarise(p.streams, s.hub.Snapshot())
 }

@@ -214,6 +214,7 @@ func (o *runOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	defer outlivePipes()()
 	ctx, cancel := withSignalsSaying(ctx, o.ErrOut, s.stopping)
 	defer cancel()
 	ctx, end := context.WithCancelCause(ctx)

@@ -14,6 +14,14 @@ func stopSignals() []os.Signal {
 	return []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP}
 }
 
+// outlivePipes has a write to a closed standard output or error fail, which would
+// otherwise kill the process before it has put things in order; the caller ends that.
+func outlivePipes() (end func()) {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGPIPE)
+	return func() { signal.Stop(signals) }
+}
+
 // withSignals returns a context that the first of the signals ends (stopSignals
 // where none is given), with a word on stderr about what happens now. The second
 // one exits at once: the sandbox's child then cleans up after itself, for it

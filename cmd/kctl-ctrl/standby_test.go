@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"os"
 	"strings"
 	"testing"
@@ -91,5 +92,35 @@ func TestRecordSaysThatItIsActive(t *testing.T) {
 	}
 	if out.String() != "" || strings.Contains(said.String(), "\x1b") {
 		t.Errorf("standard output has %q", out.String())
+	}
+}
+
+// Who reads no further ("run --active | head") ends the run, and the lease is given
+// back.
+func TestClosedPipeGivesTheLeaseBack(t *testing.T) {
+	c := newContested(t)
+	c.keepBusy(t, "web-1")
+	w := c.way(t, "a")
+	args := append([]string{"run", "--active", "--confirm=" + contestedContext, "--kubeconfig=" + w.kubeconfig, "--controllers=deployment"}, electionArgs()...)
+	p := program(t, args...)
+	p.Env = append(p.Env, "XDG_CONFIG_HOME="+t.TempDir())
+	var said strings.Builder
+	p.Stderr = &said
+	out, err := p.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Start(); err != nil {
+		t.Fatal(err)
+	}
+	until(t, bufio.NewScanner(out), "1 loop runs: deployment")
+	_ = out.Close()
+	_ = p.Wait()
+	if code := p.ProcessState.ExitCode(); code != exitInterrupted || said.String() != "" {
+		t.Errorf("it ended with %d: %s", code, said.String())
+	}
+	lease, err := c.client.CoordinationV1().Leases("kube-system").Get(t.Context(), "kube-controller-manager", metav1.GetOptions{})
+	if err != nil || ptr.Deref(lease.Spec.HolderIdentity, "") != "" {
+		t.Errorf("the lease is left to %q, %v", ptr.Deref(lease.Spec.HolderIdentity, ""), err)
 	}
 }
