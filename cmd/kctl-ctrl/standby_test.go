@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"net/http"
 	"os"
 	"strings"
 	"testing"
@@ -122,5 +123,28 @@ func TestClosedPipeGivesTheLeaseBack(t *testing.T) {
 	lease, err := c.client.CoordinationV1().Leases("kube-system").Get(t.Context(), "kube-controller-manager", metav1.GetOptions{})
 	if err != nil || ptr.Deref(lease.Spec.HolderIdentity, "") != "" {
 		t.Errorf("the lease is left to %q, %v", ptr.Deref(lease.Spec.HolderIdentity, ""), err)
+	}
+}
+
+// What the API server answers about the lease is said by its name, and that it
+// works again.
+func TestTooManyRequestsForTheLease(t *testing.T) {
+	c := newContested(t)
+	p := c.way(t, "a").start(t, "--controllers=deployment")
+	p.says(t, "1 loop runs: deployment")
+	refused := 0
+	p.set(func(w http.ResponseWriter, r *http.Request) bool {
+		if !isLease(r) || refused > 0 {
+			return false
+		}
+		refused++
+		return tooMany(w, r)
+	})
+	p.says(t, "could not write the lease kube-system/kube-controller-manager: 429 Too Many Requests")
+	p.says(t, "could write the lease kube-system/kube-controller-manager again")
+	p.set(tooMany)
+	p.exits(t, exitLost)
+	if said := p.stderr.String(); !strings.Contains(said, "429 Too Many Requests") {
+		t.Error(said)
 	}
 }

@@ -121,7 +121,7 @@ type Election struct {
 	err     error // why ended was closed
 	seen    bool  // holder is known
 	holder  resourcelock.LeaderElectionRecord
-	trouble string
+	trouble trouble
 	quiet   bool // it is being released: what stops now is not lost
 }
 
@@ -158,7 +158,7 @@ func New(o Options) (*Election, error) {
 		clock: o.Clock, deadline: o.RenewDeadline, within: o.LeaseDuration - o.RenewDeadline,
 		why: "this process does not hold the lease " + e.lease.Key(),
 	}
-	e.gate.lapsed = func(reason string) { e.end(e.lost(reason)) }
+	e.gate.lapsed = func(reason string) { e.end(e.lost(e.because(reason))) }
 	leases := &versioned{LeasesGetter: o.Client}
 	e.inner = &resourcelock.LeaseLock{
 		LeaseMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: o.Name}, Client: leases,
@@ -312,11 +312,13 @@ func (e *Election) event(phase state.ElectionPhase) state.ElectionChanged {
 func (e *Election) saw(record *resourcelock.LeaderElectionRecord, changed bool) {
 	e.mu.Lock()
 	before, known := e.holder, e.seen
-	e.holder, e.seen, e.trouble = *record, true, ""
+	e.holder, e.seen = *record, true
+	again := e.over(e.trouble.verb == "read" || e.trouble.verb == "take" && record.HolderIdentity != "")
 	other := record.HolderIdentity != "" && record.HolderIdentity != e.identity
 	leading := e.leading
 	event := e.event(state.ElectionCandidate)
 	e.mu.Unlock()
+	e.works(again)
 	if now := time.Now(); other && !changed && expired(record, now) {
 		event.Expired = runsOut(record)
 		event.Wait = time.Duration(max(record.LeaseDurationSeconds, e.seconds)) * time.Second
@@ -355,16 +357,48 @@ func runsOut(record *resourcelock.LeaderElectionRecord) time.Time {
 	return record.RenewTime.Add(time.Duration(record.LeaseDurationSeconds) * time.Second)
 }
 
+// trouble is what went wrong with the lease last.
+type trouble struct{ verb, kind, text string }
+
+// over ends the trouble, if it is, and returns what works again. It is called with
+// the lock held.
+func (e *Election) over(is bool) (verb string) {
+	if is {
+		verb, e.trouble = e.trouble.verb, trouble{}
+	}
+	return verb
+}
+
+// works says that trouble is over.
+func (e *Election) works(verb string) {
+	if verb == "read" || verb == "write" {
+		e.recorder.Record(state.Note{Source: "election", Text: fmt.Sprintf("could %s the lease %s again", verb, e.lease.Key())})
+	}
+}
+
+// because adds to the reason of a lapse what kept the lease from being renewed.
+func (e *Election) because(reason string) string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.trouble.text == "" {
+		return reason
+	}
+	return reason + " (could not " + e.trouble.verb + " it: " + e.trouble.text + ")"
+}
+
 // failed notes trouble with the lease, once for each kind of it in a row.
 func (e *Election) failed(verb string, err error) {
 	if errors.Is(err, context.Canceled) {
 		return
 	}
+	if apierrors.IsTooManyRequests(err) {
+		err = fmt.Errorf("429 Too Many Requests: %w", err)
+	}
 	text := fmt.Sprintf("could not %s the lease %s: %v", verb, e.lease.Key(), err)
-	kind := verb + string(apierrors.ReasonForError(err))
+	kind := verb + " " + string(apierrors.ReasonForError(err))
 	e.mu.Lock()
-	known := e.trouble == kind
-	e.trouble = kind
+	known := e.trouble.kind == kind
+	e.trouble = trouble{verb, kind, err.Error()}
 	e.mu.Unlock()
 	if !known {
 		e.recorder.Record(state.Note{Source: "election", Text: text, Warning: true})
@@ -383,13 +417,15 @@ func (l *lock) wrote(at time.Duration, record resourcelock.LeaderElectionRecord,
 	}
 	gap, open := e.gate.renew(at)
 	e.mu.Lock()
-	e.holder, e.seen, e.trouble = record, true, ""
+	e.holder, e.seen = record, true
+	again := e.over(true)
 	first := open && !e.leading && e.err == nil && !e.quiet
 	if first {
 		e.leading = true
 	}
 	event := e.event(state.ElectionAcquired)
 	e.mu.Unlock()
+	e.works(again)
 	switch {
 	case first:
 		event.Holder, event.Since, event.RenewTime = "", time.Time{}, time.Time{}

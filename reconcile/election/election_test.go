@@ -422,6 +422,55 @@ func TestExpiredLeaseIsSaid(t *testing.T) {
 	}
 }
 
+// notes are the sentences that were recorded.
+func (j *journal) notes() string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	var out []string
+	for _, e := range j.events {
+		if n, ok := e.(state.Note); ok {
+			out = append(out, n.Text)
+		}
+	}
+	return strings.Join(out, "\n")
+}
+
+// Trouble with the lease is said once, by its name, and so is its end; a term that
+// ends by it says so.
+func TestTroubleIsSaidAndItsEnd(t *testing.T) {
+	tr := newTrial(t)
+	tr.acquire(t)
+	refused := 0
+	tr.store.mu.Lock()
+	tr.store.onUpdate = func() error {
+		if refused++; refused > 3 {
+			return nil
+		}
+		return apierrors.NewTooManyRequests("slow down", 1)
+	}
+	tr.store.mu.Unlock()
+	before := tr.versionNow()
+	tr.until(t, "it has renewed again", func() bool { return tr.versionNow() > before+1 })
+	said := tr.notes()
+	want := "could not write the lease kube-system/kcm: 429 Too Many Requests: slow down\ncould write the lease kube-system/kcm again"
+	if said != want {
+		t.Errorf("it said %q, want %q", said, want)
+	}
+	tr.store.mu.Lock()
+	tr.store.onUpdate = func() error {
+		tr.clock.advance(renewDeadline / 4)
+		return apierrors.NewTooManyRequests("slow down", 1)
+	}
+	tr.store.mu.Unlock()
+	tr.mustBeLost(t, "last renewed")
+	tr.store.mu.Lock()
+	tr.store.onUpdate = nil
+	tr.store.mu.Unlock()
+	if !strings.Contains(tr.Err().Error(), "(could not write it: 429 Too Many Requests: slow down)") {
+		t.Error(tr.Err())
+	}
+}
+
 // The machine sleeps: every timer stands still but the clock that counts.
 func TestSuspend(t *testing.T) {
 	tr := newTrial(t)
