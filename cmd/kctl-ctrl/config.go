@@ -58,11 +58,11 @@ func loadConfig(getenv func(string) string) (configFile, error) {
 		return configFile{path: file}, nil // and no link that leads nowhere
 	}
 	if err != nil {
-		return configFile{}, fmt.Errorf("read the configuration: %w", err)
+		return configFile{}, fmt.Errorf("read the configuration: %w: mend it, or remove it", err)
 	}
 	config, err := parseConfig(text)
 	if err != nil {
-		return configFile{}, fmt.Errorf("read the configuration %s: %w", file, err)
+		return configFile{}, fmt.Errorf("read the configuration %s: %w: correct it; docs/active.md has an example", file, err)
 	}
 	config.path = file
 	return config, nil

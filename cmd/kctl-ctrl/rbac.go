@@ -145,6 +145,11 @@ func (o *rbacOptions) complete() error {
 		mode, server, _ := strings.Cut(string(o.use), "=")
 		o.name = strings.TrimSuffix("kctl-ctrl-"+mode+"-"+server, "-")
 	}
+	if o.use == rights.Active {
+		if err := checkElectionFlags(o.flags); err != nil {
+			return err
+		}
+	}
 	switch {
 	case o.scheduler && o.flags.Changed("controllers"):
 		return errors.New("--scheduler and --controllers exclude each other: print two roles, for two processes")

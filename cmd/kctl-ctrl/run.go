@@ -160,6 +160,11 @@ func (o *runOptions) check() (state.Mode, error) {
 	if err := o.checkScheduler(); err != nil {
 		return "", err
 	}
+	if o.active && !o.sandboxed {
+		if err := checkElectionFlags(o.flags); err != nil {
+			return "", err
+		}
+	}
 	switch {
 	case (!o.active || o.sandboxed) && needsActive(o.flags) != "":
 		return "", fmt.Errorf("--%s is about --active on a cluster: add --active, without --sandbox", needsActive(o.flags))

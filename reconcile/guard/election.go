@@ -31,7 +31,7 @@ type Confirmation struct{ context string }
 func Confirm(context, typed string) (Confirmation, error) {
 	switch {
 	case context == "":
-		return Confirmation{}, errors.New("confirm active mode: the context has no name")
+		return Confirmation{}, errors.New("confirm active mode: the context has no name: choose one of the kubeconfig with --context")
 	case typed == "":
 		return Confirmation{}, fmt.Errorf("active mode writes to context %q for real: confirm it with --confirm=%s", context, context)
 	case typed != context:
