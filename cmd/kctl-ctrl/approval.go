@@ -31,7 +31,7 @@ func (a *approvalFlags) given() bool { return a.ask || a.policy != "" }
 
 func (a *approvalFlags) check(mode state.Mode) error {
 	if a.given() && mode != state.ModeActive {
-		return errors.New("--ask and --approve-policy decide about real writes, and this run is dry: add --sandbox, or leave them out")
+		return errors.New("--ask and --approve-policy decide about real writes, and this run is dry: add --sandbox, or --active with --confirm=CONTEXT, or leave them out")
 	}
 	return nil
 }
@@ -72,6 +72,19 @@ func readPolicy(file string, names func(string) (string, error)) (*approve.Polic
 	if err != nil {
 		return nil, fmt.Errorf("read the policy: %w: check the path", err)
 	}
+	return parsePolicy(file, content, names)
+}
+
+// readPolicyFrom reads a policy from a stream, which messages call by a name.
+func readPolicyFrom(name string, in io.Reader, names func(string) (string, error)) (*approve.Policy, error) {
+	content, err := io.ReadAll(in)
+	if err != nil {
+		return nil, fmt.Errorf("read the policy from %s: %w", name, err)
+	}
+	return parsePolicy(name, content, names)
+}
+
+func parsePolicy(file string, content []byte, names func(string) (string, error)) (*approve.Policy, error) {
 	policy, err := approve.Parse(file, content, names)
 	if err != nil {
 		return nil, fmt.Errorf("read the policy:\n%w", err)

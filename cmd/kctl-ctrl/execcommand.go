@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -183,7 +184,7 @@ func (c *userCommand) run(ctx context.Context, signals *signalPasser, crashed <-
 		}
 	}()
 	if err := <-started; err != nil {
-		return fmt.Errorf("run %s: %w", c.args[0], err)
+		return notStarted(c.args[0], err)
 	}
 	var gone error
 	var late <-chan time.Time
@@ -231,6 +232,16 @@ func endGroup(group int) {
 			return
 		}
 	}
+}
+
+// notStarted is the error of a command that could not be started, with the exit code
+// that a shell has for it.
+func notStarted(name string, err error) error {
+	code := 126
+	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
+		code = 127
+	}
+	return &startError{code, fmt.Errorf("run %s: %w", name, err)}
 }
 
 // exitOf turns what Wait returned into a commandExit.

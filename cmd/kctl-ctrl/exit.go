@@ -45,11 +45,21 @@ type commandExit struct{ code int }
 
 func (e *commandExit) Error() string { return fmt.Sprintf("the command exited with %d", e.code) }
 
+// startError is why a command was not run for the user, with its exit code.
+type startError struct {
+	code int
+	err  error
+}
+
+func (e *startError) Error() string { return e.err.Error() }
+func (e *startError) Unwrap() error { return e.err }
+
 // exitCode is the one place that turns an error into an exit code, and the one
 // that prints it.
 func exitCode(err error, stderr io.Writer) int {
 	var unsettled *unsettledError
 	var command *commandExit
+	var unstarted *startError
 	var lost *election.LostError
 	switch {
 	case err == nil:
@@ -58,6 +68,9 @@ func exitCode(err error, stderr io.Writer) int {
 		return exitChanged
 	case errors.As(err, &command):
 		return command.code
+	case errors.As(err, &unstarted):
+		fmt.Fprintln(stderr, "error:", printable(err))
+		return unstarted.code
 	case errors.Is(err, errInterrupted), errors.Is(err, context.Canceled):
 		return exitInterrupted
 	case errors.As(err, &unsettled):

@@ -22,7 +22,7 @@ func newPolicyCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	ofCommand := false
 	validate := &cobra.Command{
 		Use:   "validate FILE...",
-		Short: "Check policies, with the line of whatever is wrong",
+		Short: "Check policies, with the line of whatever is wrong; - is standard input",
 		Example: `  # Is this what run would take?
   kctl-ctrl policy validate policy.yaml
 
@@ -35,7 +35,11 @@ func newPolicyCommand(streams genericiooptions.IOStreams) *cobra.Command {
 				names = clientName
 			}
 			for _, file := range files {
-				policy, err := readPolicy(file, names)
+				read := func() (*approve.Policy, error) { return readPolicy(file, names) }
+				if file == "-" {
+					read = func() (*approve.Policy, error) { return readPolicyFrom("standard input", streams.In, names) }
+				}
+				policy, err := read()
 				if err != nil {
 					return err
 				}

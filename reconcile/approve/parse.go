@@ -12,6 +12,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
@@ -318,6 +319,10 @@ func (p *parser) namespace(line int, entry string) string {
 	_, err := path.Match(entry, "")
 	if err != nil || entry == "" || strings.Contains(entry, "/") {
 		p.fail(line, "%q is no pattern of a namespace: use its name, or * and ? for what may differ", entry)
+	} else if !strings.ContainsAny(entry, `*?[\`) {
+		if problems := validation.IsDNS1123Label(entry); len(problems) > 0 {
+			p.fail(line, "%q is no name of a namespace: %s", entry, problems[0])
+		}
 	}
 	return entry
 }

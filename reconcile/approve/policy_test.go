@@ -54,6 +54,7 @@ var cases = []struct {
 	{name: "resource without its group", text: head + "allow:\n- {controllers: ['*'], verbs: [create], kinds: [deployments], namespaces: ['*']}\n", want: `there is no "deployments": did you mean deployments.apps`, known: true},
 	{name: "unknown resource", text: head + "allow:\n- {controllers: ['*'], verbs: [create], kinds: [widgets.apps], namespaces: ['*']}\n", want: `"widgets.apps" is no resource of Kubernetes`, known: true},
 	{name: "a list of objects", text: head + "allow:\n- {controllers: ['*'], verbs: [create], kinds: [PodList], namespaces: ['*']}\n", want: `"PodList" is no kind`, known: true},
+	{name: "namespace in capitals", text: head + "allow:\n- {controllers: ['*'], verbs: [create], kinds: [Pod], namespaces: [Default]}\n", want: `policy.yaml:4: "Default" is no name of a namespace: a lowercase`, known: true},
 	{name: "namespace pattern", text: head + "allow:\n- {controllers: ['*'], verbs: [create], kinds: [Pod], namespaces: ['[a']}\n", want: `"[a" is no pattern of a namespace`, known: true},
 	{name: "limit of nothing", text: head + goodRule + "limits: {writesPerMinute: 0}\n", want: "policy.yaml:8: 0 is less than 1"},
 	{name: "negative", text: head + goodRule + "limits: {deletesInTotal: -1}\n", want: "policy.yaml:8: -1 is less than 0"},

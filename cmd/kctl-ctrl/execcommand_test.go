@@ -1,0 +1,24 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// A command that is not there, or may not be run, ends as in a shell.
+func TestNotStarted(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]int{"no-such-command-anywhere": 127, filepath.Join(t.TempDir(), "none"): 127, file: 126} {
+		var said strings.Builder
+		code := exitCode(notStarted(name, exec.Command(name).Run()), &said)
+		if code != want || !strings.HasPrefix(said.String(), "error: run "+name+": ") {
+			t.Errorf("%s: %d, %s", name, code, said.String())
+		}
+	}
+}
