@@ -162,7 +162,10 @@ func TestMirroredQueuesWork(t *testing.T) {
 	yes := true
 	owned := meta("owned")
 	owned.Labels = map[string]string{"app": "web"}
-	owned.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: "absent", UID: "uid-absent", BlockOwnerDeletion: &yes}}
+	// Taint eviction deletes what is on the node at once. Nobody deletes the spare pod,
+	// and only the garbage collector the dependent one.
+	dependent, spare := meta("dependent"), meta("spare")
+	dependent.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: "absent", UID: "uid-absent", BlockOwnerDeletion: &yes}}
 	orphaned := meta("orphaned")
 	orphaned.Finalizers = []string{batchv1.JobTrackingFinalizer}
 	orphaned.DeletionTimestamp = &metav1.Time{Time: time.Now()}
@@ -177,6 +180,8 @@ func TestMirroredQueuesWork(t *testing.T) {
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}},
 		&corev1.Service{ObjectMeta: meta("web"), Spec: corev1.ServiceSpec{Selector: map[string]string{"app": "web"}}},
 		&corev1.Pod{ObjectMeta: owned, Spec: corev1.PodSpec{NodeName: "node-1"}, Status: corev1.PodStatus{PodIP: "10.0.0.1"}},
+		&corev1.Pod{ObjectMeta: dependent},
+		&corev1.Pod{ObjectMeta: spare},
 		&corev1.Pod{ObjectMeta: orphaned},
 		&corev1.Pod{ObjectMeta: foreground},
 		&corev1.Secret{ObjectMeta: token, Type: corev1.SecretTypeServiceAccountToken},
@@ -187,9 +192,9 @@ func TestMirroredQueuesWork(t *testing.T) {
 	}
 	want := map[string]string{ // a key, by queue
 		"garbage_collector_graph_changes":            "add Pod shop/owned",
-		"garbage_collector_attempt_to_delete":        "Pod shop/owned",
+		"garbage_collector_attempt_to_delete":        "Pod shop/dependent",
 		"garbage_collector_attempt_to_orphan":        "Pod shop/orphaning",
-		"resource_quota_controller_resource_changes": "delete pods shop/owned",
+		"resource_quota_controller_resource_changes": "delete pods shop/spare",
 		"job_orphan_pod":                             "shop/orphaned",
 		"serviceaccount_tokens_service":              "shop/default",
 		"serviceaccount_tokens_secret":               "shop/token",
@@ -247,7 +252,7 @@ func TestMirroredQueuesWork(t *testing.T) {
 		left := missing()
 		if len(left) == 1 && !deleted {
 			// The quota controller looks at deletions only, once it has synced.
-			deleted = base.client.CoreV1().Pods("shop").Delete(ctx, "owned", metav1.DeleteOptions{}) == nil
+			deleted = base.client.CoreV1().Pods("shop").Delete(ctx, "spare", metav1.DeleteOptions{}) == nil
 		}
 		return len(left) == 0
 	}, func() string { return strings.Join(missing(), "\n") })
