@@ -322,26 +322,6 @@ func (a *attempts) complete() bool {
 	return len(a.missing) == 0
 }
 
-// begun reports whether in each scenario each loop that something is wanted of has
-// tried some write: where the first is refused, the second may never come.
-func (a *attempts) begun() bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for _, sc := range a.scenarios {
-		for _, want := range sc.wants {
-			loop, _, _ := strings.Cut(strings.TrimPrefix(want, "~"), " ")
-			tried := false
-			for what := range a.what[sc.name] {
-				tried = tried || strings.HasPrefix(what, loop+" ")
-			}
-			if !tried {
-				return false
-			}
-		}
-	}
-	return true
-}
-
 // wanting lists what is missing still.
 func (a *attempts) wanting() []string {
 	a.mu.Lock()
