@@ -258,7 +258,7 @@ func (m *model) playline(w int) string {
 	at := p.Position()
 	sign := "stopped"
 	switch {
-	case !p.Playing() && !at.After(from):
+	case !p.Playing() && !at.After(from) && p.Remarks() == "":
 		sign = "stopped at its beginning: space plays, ] goes to the first error"
 	case p.Playing():
 		sign = fmt.Sprintf("playing %gx", p.Speed())

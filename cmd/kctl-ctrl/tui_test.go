@@ -141,6 +141,8 @@ func TestScreenSavesAndReplays(t *testing.T) {
 
 	x = onTerminal(t, 100, 30, "tui", "--from", files[0])
 	x.shows("RECORDING", "stopped", "Controllers: 43 of 49 loops run")
+	// What is not read yet cannot be gone to.
+	x.until(func(picture string) bool { return strings.Contains(picture, "at its beginning") }, "that the recording is read")
 	x.press("4:seek +1h<enter>").shows("kube-schedul", "real").press("1").shows("Controllers:").press("P").shows("not now: this is a recording")
 	x.press(":pods<enter>").shows("cache of pods: 2").press("q")
 	if code := x.ends(); code != exitOK {
