@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -113,14 +114,25 @@ func (s *session) startSandbox(ctx context.Context, f sandboxFlags, o *controlle
 	if err != nil {
 		return err
 	}
+	// The loops are built when the provisioner is: it writes where they read; see
+	// storage.Storage.Prepare.
+	built := make(chan struct{})
+	simulated.Built = sync.OnceFunc(func() { close(built) })
+	if simulated.Nodes == 0 {
+		simulated.Built()
+	}
 	var starting errgroup.Group
 	if len(component.Generic.Controllers) > 0 {
 		starting.Go(func() error {
+			<-built
 			return s.startLoops(ctx, controllers.Config{Component: component, Namespace: namespace, RootCA: inputs.RootCA})
 		})
 	}
 	if simulated.Nodes > 0 {
-		starting.Go(func() error { return s.startSimulation(ctx, simulated) })
+		starting.Go(func() error {
+			defer simulated.Built() // also where it fails before
+			return s.startSimulation(ctx, simulated)
+		})
 	}
 	return starting.Wait()
 }

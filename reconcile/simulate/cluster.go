@@ -34,6 +34,10 @@ type Options struct {
 	Storage   bool
 	// Recorder, if set, gets notes: when the parts are up, and what goes wrong.
 	Recorder state.Recorder
+	// Built, if set, is called when all parts are made and before any of them starts:
+	// until then nothing else may read client-go's scheme (storage.Storage.Prepare).
+	// It is not called where Start fails before.
+	Built func()
 }
 
 // Cluster is what Start has started. Its methods are safe for concurrent use.
@@ -85,6 +89,15 @@ func Start(ctx context.Context, options Options) (*Cluster, error) {
 	}
 
 	ctx, c.cancel = context.WithCancel(ctx)
+	if c.storage != nil {
+		if err := c.storage.Prepare(ctx); err != nil {
+			c.cancel()
+			return nil, err
+		}
+	}
+	if options.Built != nil {
+		options.Built()
+	}
 	var starting errgroup.Group
 	for _, p := range parts {
 		starting.Go(func() error {

@@ -76,6 +76,11 @@ type Storage struct {
 
 	claimMark, volumeMark seen.Mark
 
+	// provisioner, workers and the handlers are made by Prepare.
+	provisioner                   *controller.ProvisionController
+	workers                       sync.WaitGroup
+	claimsHandled, volumesHandled cache.ResourceEventHandlerRegistration
+
 	wg sync.WaitGroup
 
 	mu sync.Mutex
@@ -109,10 +114,38 @@ func build(options Options, client kubernetes.Interface) *Storage {
 	}
 }
 
+// Prepare makes the provisioner, which lives until ctx is done, and sends nothing.
+// The library adds to client-go's global scheme meanwhile (controller.go:646 of
+// v13.0.0), which is no map for several goroutines: nothing that reads the scheme, as
+// clients and informers do, may run beside it.
+func (s *Storage) Prepare(ctx context.Context) error {
+	core := s.informers.Core().V1()
+	claims, volumes := core.PersistentVolumeClaims().Informer(), core.PersistentVolumes().Informer()
+	classes := s.informers.Storage().V1().StorageClasses().Informer()
+	var err error
+	if s.claimsHandled, err = claims.AddEventHandler(s.claimMark.Handler(s.follow(s.asked, asks), s.options.OnChange)); err != nil {
+		return err
+	}
+	if s.volumesHandled, err = volumes.AddEventHandler(s.volumeMark.Handler(s.follow(s.released, isReleased), s.options.OnChange)); err != nil {
+		return err
+	}
+	s.provisioner = controller.NewProvisionController(ctx, s.client, Driver, driver{},
+		controller.LeaderElection(false), controller.ResyncPeriod(0),
+		controller.ClaimsInformer(claims), controller.VolumesInformer(volumes), controller.ClassesInformer(classes),
+		// A server that is starting is the only reason to fail: no need for the
+		// library's 15 s.
+		controller.RateLimiter(workqueue.NewTypedItemExponentialFailureRateLimiter[string](50*time.Millisecond, 5*time.Second)),
+		controller.FailedProvisionThreshold(0), controller.FailedDeleteThreshold(0),
+		controller.CreateProvisionedPVInterval(100*time.Millisecond),
+	)
+	s.provisioner.ControllerWaitGroup(&s.workers)
+	return nil
+}
+
 // Start creates the StorageClass and the CSIDriver, unless objects of that name
 // exist, and provisions until ctx is done. It returns when both exist and the
 // first list of claims and volumes has been taken in. On an error nothing is left
-// running. klog.FromContext(ctx) is the logger.
+// running. klog.FromContext(ctx) is the logger. Prepare comes first.
 func (s *Storage) Start(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	if err := s.start(ctx); err != nil {
@@ -128,38 +161,16 @@ func (s *Storage) start(ctx context.Context) error {
 	if err := s.create(ctx); err != nil {
 		return err
 	}
-	core := s.informers.Core().V1()
-	claims, volumes := core.PersistentVolumeClaims().Informer(), core.PersistentVolumes().Informer()
-	classes := s.informers.Storage().V1().StorageClasses().Informer()
-	claimsHandled, err := claims.AddEventHandler(s.claimMark.Handler(s.follow(s.asked, asks), s.options.OnChange))
-	if err != nil {
-		return err
-	}
-	volumesHandled, err := volumes.AddEventHandler(s.volumeMark.Handler(s.follow(s.released, isReleased), s.options.OnChange))
-	if err != nil {
-		return err
-	}
-	var workers sync.WaitGroup
-	provisioner := controller.NewProvisionController(ctx, s.client, Driver, driver{},
-		controller.LeaderElection(false), controller.ResyncPeriod(0),
-		controller.ClaimsInformer(claims), controller.VolumesInformer(volumes), controller.ClassesInformer(classes),
-		// A server that is starting is the only reason to fail: no need for the
-		// library's 15 s.
-		controller.RateLimiter(workqueue.NewTypedItemExponentialFailureRateLimiter[string](50*time.Millisecond, 5*time.Second)),
-		controller.FailedProvisionThreshold(0), controller.FailedDeleteThreshold(0),
-		controller.CreateProvisionedPVInterval(100*time.Millisecond),
-	)
-	provisioner.ControllerWaitGroup(&workers)
 	s.informers.StartWithContext(ctx)
 	s.wg.Go(func() {
 		<-ctx.Done()
 		s.informers.Shutdown()
 	})
 	s.wg.Go(func() {
-		provisioner.Run(ctx)
-		workers.Wait()
+		s.provisioner.Run(ctx)
+		s.workers.Wait()
 	})
-	if !cache.WaitFor(ctx, "", claimsHandled.HasSyncedChecker(), volumesHandled.HasSyncedChecker(), classes.HasSyncedChecker()) {
+	if !cache.WaitFor(ctx, "", s.claimsHandled.HasSyncedChecker(), s.volumesHandled.HasSyncedChecker(), s.informers.Storage().V1().StorageClasses().Informer().HasSyncedChecker()) {
 		return fmt.Errorf("list claims and volumes: %w", context.Cause(ctx))
 	}
 	return nil

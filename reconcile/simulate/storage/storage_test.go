@@ -74,6 +74,9 @@ func TestBusy(t *testing.T) {
 	s := build(Options{}, client)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
+	if err := s.Prepare(ctx); err != nil {
+		t.Fatal(err)
+	}
 	if err := s.Start(ctx); err != nil {
 		t.Fatal(err)
 	}
