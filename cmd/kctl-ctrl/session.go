@@ -12,7 +12,8 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	"k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 
@@ -113,10 +114,10 @@ func newSession(o sessionOptions) (*session, error) {
 		s.hub.Close()
 		return nil
 	})
-	handlers := runtime.ErrorHandlers
-	runtime.ErrorHandlers = append(slices.Clip(handlers), s.tap.ErrorHandler)
+	handlers := utilruntime.ErrorHandlers
+	utilruntime.ErrorHandlers = append(slices.Clip(handlers), s.tap.ErrorHandler)
 	s.onStop(func(context.Context) error {
-		runtime.ErrorHandlers = handlers
+		utilruntime.ErrorHandlers = handlers
 		return nil
 	})
 	s.settler = &settle.Settler{Loops: loops{s}, Writes: s.writes, Horizon: o.horizon}
@@ -183,15 +184,14 @@ func (s *session) guarded(o guard.Options) (connect.Wrap, error) {
 		},
 		Before: s.beforeWrite(o.Before),
 		Writer: o.Writer, Local: o.Local,
-		Lookup: func(ref state.Ref) (map[string]any, bool) {
+		Lookup: func(ref state.Ref) runtime.Object {
 			manager := s.manager.Load()
 			// A client of its own has seen another version of an object than our
 			// loops: its dry runs start from the server's.
 			if manager == nil || o.Writer != nil && o.Mode == state.ModeDryRunClient {
-				return nil, false
+				return nil
 			}
-			object := manager.Lookup(ref)
-			return object, object != nil
+			return manager.Lookup(ref)
 		},
 		Diff: func(ref state.Ref, old, new map[string]any) []state.FieldChange {
 			return state.Diff(ref, old, new, state.DiffOptions{})

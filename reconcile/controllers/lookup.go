@@ -7,10 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
@@ -18,8 +16,9 @@ import (
 
 // Lookup returns an object as the loops see it, from the cache of an informer
 // that one of them has; nil if there is none or it does not hold the object. It
-// sends no request. The result is the caller's; managedFields are not in it.
-func (m *Manager) Lookup(ref state.Ref) map[string]any {
+// sends no request. The result is the informer's: nobody may change it. It has no
+// managedFields, and does not say its kind.
+func (m *Manager) Lookup(ref state.Ref) runtime.Object {
 	w := m.world.Load()
 	if w == nil {
 		return nil
@@ -37,19 +36,8 @@ func (m *Manager) Lookup(ref state.Ref) map[string]any {
 	if err != nil || !found {
 		return nil
 	}
-	object, ok := obj.(runtime.Object)
-	if !ok {
-		return nil
-	}
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
-	if err != nil {
-		return nil
-	}
-	// Typed objects in caches do not say what they are.
-	if kinds, _, err := scheme.Scheme.ObjectKinds(object); err == nil {
-		(&unstructured.Unstructured{Object: content}).SetGroupVersionKind(kinds[0])
-	}
-	return content
+	object, _ := obj.(runtime.Object)
+	return object
 }
 
 // cached returns the version of a type that a built row has an informer for.

@@ -392,8 +392,7 @@ func TestLookup(t *testing.T) {
 		t.Fatal(err)
 	}
 	ref := state.Ref{Group: "batch", Resource: "jobs", Namespace: "shop", Name: "import"}
-	got := m.Lookup(ref)
-	if got["kind"] != "Job" || got["apiVersion"] != "batch/v1" {
+	if got := m.Lookup(ref); got != job {
 		t.Errorf("job %v", got)
 	}
 	ref.Name = "export"

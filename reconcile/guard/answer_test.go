@@ -23,25 +23,15 @@ import (
 )
 
 // fromCache answers Lookup like an informer: typed objects carry no kind.
-func fromCache(t testing.TB) func(o *guard.Options) {
-	d, err := runtime.DefaultUnstructuredConverter.ToUnstructured(deployment())
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := runtime.DefaultUnstructuredConverter.ToUnstructured(pod())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return func(o *guard.Options) {
-		o.Lookup = func(ref state.Ref) (map[string]any, bool) {
-			switch ref.String() {
-			case "deployments.apps shop/web":
-				return d, true
-			case "pods shop/web":
-				return p, true
-			}
-			return nil, false
+func fromCache(o *guard.Options) {
+	o.Lookup = func(ref state.Ref) runtime.Object {
+		switch ref.String() {
+		case "deployments.apps shop/web":
+			return deployment()
+		case "pods shop/web":
+			return pod()
 		}
+		return nil
 	}
 }
 
@@ -133,7 +123,7 @@ func TestAnswers(t *testing.T) {
 			t.Run(map[bool]string{false: "read/", true: "cached/"}[cached]+s.name, func(t *testing.T) {
 				var adjust []func(*guard.Options)
 				if cached {
-					adjust = append(adjust, fromCache(t))
+					adjust = append(adjust, fromCache)
 				}
 				w := newWorld(t, state.ModeDryRunClient, typeProtobuf, adjust...)
 				w.populate(t)
@@ -246,7 +236,7 @@ func TestAnswersErrors(t *testing.T) {
 
 // A cache may be behind its controller: its resourceVersion proves nothing.
 func TestCachedBaseIsNoConflict(t *testing.T) {
-	w := newWorld(t, state.ModeDryRunClient, typeProtobuf, fromCache(t))
+	w := newWorld(t, state.ModeDryRunClient, typeProtobuf, fromCache)
 	newer := deployment()
 	newer.ResourceVersion = "8"
 	got, err := w.typed.AppsV1().Deployments("shop").Update(context.Background(), newer, metav1.UpdateOptions{})
@@ -324,8 +314,8 @@ func baseIsRead(t *testing.T, asUser bool) {
 // The guess from kind to resource has to hold for every type the guard patches.
 func TestKindsOfOddPlurals(t *testing.T) {
 	w := newWorld(t, state.ModeDryRunClient, "", func(o *guard.Options) {
-		o.Lookup = func(ref state.Ref) (map[string]any, bool) {
-			return map[string]any{"metadata": map[string]any{"name": ref.Name, "uid": "u"}}, true
+		o.Lookup = func(ref state.Ref) runtime.Object {
+			return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: ref.Name, UID: "u"}}
 		}
 	})
 	for path, kind := range map[string]string{

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/scheme"
 )
@@ -57,15 +58,16 @@ type Options struct {
 	// status is the answer where it has one, otherwise the error itself.
 	Before func(context.Context, Pending) error
 
-	// Lookup returns what an informer holds of an object, as
-	// unstructured.Unstructured would, in the version the Ref names, and false
-	// where no informer holds it. Neither side changes the object afterwards.
+	// Lookup returns what an informer holds of an object, typed or unstructured, in
+	// the version the Ref names, and nil where no informer holds it. It may be the
+	// informer's own: the guard does not change it.
 	// In dry-run=client its objects are what updates, patches and deletes start
 	// from; in all modes they are the old side of Diff. It must not block.
-	Lookup func(state.Ref) (map[string]any, bool)
+	Lookup func(state.Ref) runtime.Object
 	// Diff lists the fields that differ, as state.Diff does. It has to redact: it
-	// is handed Secrets as they are, with the Ref that tells. Without it no
-	// object is decoded for the record.
+	// is handed Secrets as they are, with the Ref that tells. Fields at the top of
+	// the object, of its metadata, its spec or its status that are the same on both
+	// sides may be missing on both. Without it no object is decoded for the record.
 	Diff func(ref state.Ref, old, new map[string]any) []state.FieldChange
 
 	// Local answers some requests in the API server's place, in the dry-run modes
@@ -140,7 +142,7 @@ type Guard struct {
 	recorder     state.Recorder
 	onWrite      func(state.WriteFinished)
 	before       func(context.Context, Pending) error
-	lookup       func(state.Ref) (map[string]any, bool)
+	lookup       func(state.Ref) runtime.Object
 	diff         func(ref state.Ref, old, new map[string]any) []state.FieldChange
 	trustsDryRun func(group string) bool
 	readsAsUser  bool
@@ -254,11 +256,25 @@ func (g *Guard) classify(req *http.Request) Request {
 // lookUp is Lookup with the kind filled in. An object of another version than
 // asked for is none.
 func (g *Guard) lookUp(ref state.Ref) (object, bool) {
-	if g.lookup == nil || ref.Name == "" {
+	cached := g.cached(ref)
+	if cached == nil {
 		return nil, false
 	}
-	o, found := g.lookup(ref)
-	if !found || o == nil {
+	return g.contentOf(cached, ref)
+}
+
+// cached is what Lookup returns, nil without it.
+func (g *Guard) cached(ref state.Ref) runtime.Object {
+	if g.lookup == nil || ref.Name == "" {
+		return nil
+	}
+	return g.lookup(ref)
+}
+
+// contentOf is a copy of an informer's object, with the kind filled in.
+func (g *Guard) contentOf(cached runtime.Object, ref state.Ref) (object, bool) {
+	o, err := runtime.DefaultUnstructuredConverter.ToUnstructured(cached)
+	if err != nil {
 		return nil, false
 	}
 	return g.withKind(o, ref)

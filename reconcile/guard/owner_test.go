@@ -12,6 +12,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 )
 
@@ -106,25 +108,29 @@ func TestUnchangedLooksForTheOwnerOfAnApply(t *testing.T) {
 	}
 }
 
+func partial(uid types.UID) runtime.Object {
+	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "web", UID: uid}}
+}
+
 // Where the server may not be asked, what an informer holds has to do; without it
 // the owner counts as gone.
 func TestUnchangedLooksForTheOwnerWithoutTheRight(t *testing.T) {
 	for name, c := range map[string]struct {
-		cached map[string]any
+		cached runtime.Object
 		want   string
 	}{
-		"in the cache":     {map[string]any{"metadata": map[string]any{"name": "web", "uid": "u-1"}}, ""},
-		"another one":      {map[string]any{"metadata": map[string]any{"name": "web", "uid": "u-2"}}, "is gone"},
+		"in the cache":     {partial("u-1"), ""},
+		"another one":      {partial("u-2"), "is gone"},
 		"not in the cache": {nil, "cannot be read"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			again := errors.New("nobody was asked")
 			w := newWorld(t, state.ModeActive, typeJSON, func(o *guard.Options) {
-				o.Lookup = func(ref state.Ref) (map[string]any, bool) {
+				o.Lookup = func(ref state.Ref) runtime.Object {
 					if ref.Resource != "replicasets" || ref.Namespace != "shop" || ref.Name != "web" {
 						t.Errorf("looked up %+v", ref)
 					}
-					return c.cached, c.cached != nil
+					return c.cached
 				}
 				o.Before = func(ctx context.Context, p guard.Pending) error {
 					again = p.Unchanged(ctx, guard.Preview{})

@@ -11,6 +11,7 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
@@ -38,9 +39,9 @@ type write struct {
 	http    *http.Request
 	start   time.Time
 	event   state.WriteFinished
-	// old is the object before, for the diff; generateName stands for the name
-	// of a create in its repeatKey.
-	old          object
+	// old is the object before, for the diff, as an informer holds it; generateName
+	// stands for the name of a create in its repeatKey.
+	old          runtime.Object
 	generateName string
 	// client is what Pending.Client gives.
 	client string
@@ -109,7 +110,7 @@ func (w *write) wantsDiff() bool {
 // lookBefore takes the old side of the diff before the write can change it.
 func (w *write) lookBefore() {
 	if w.wantsDiff() {
-		w.old, _ = w.guard.lookUp(w.request.Object)
+		w.old = w.guard.cached(w.request.Object)
 	}
 }
 
@@ -155,9 +156,7 @@ func (w *write) finish(code int, media string, body []byte) {
 		}
 	}
 	if w.old != nil {
-		if changed, err := decodeObject(media, body); err == nil {
-			w.event.Diff = w.guard.diff(w.event.Object, w.old, changed)
-		}
+		w.event.Diff = w.guard.changes(w.event.Object, w.old, media, body)
 	}
 	w.emit()
 }

@@ -16,6 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 )
@@ -32,7 +33,7 @@ func TestRecordOfActiveWrite(t *testing.T) {
 	var told []state.WriteFinished
 	for _, contentType := range []string{typeJSON, typeProtobuf} {
 		var w *world
-		w = newWorld(t, state.ModeActive, contentType, fromCache(t), withDiff, func(o *guard.Options) {
+		w = newWorld(t, state.ModeActive, contentType, fromCache, withDiff, func(o *guard.Options) {
 			o.Cause = func() state.Cause { return cause }
 			o.Now = func() time.Time { clock = clock.Add(time.Second); return clock }
 			o.OnWrite = func(f state.WriteFinished) {
@@ -161,9 +162,7 @@ func TestSecretsStayOut(t *testing.T) {
 						diffed++
 						return state.Diff(ref, old, new, state.DiffOptions{})
 					}
-					o.Lookup = func(ref state.Ref) (map[string]any, bool) {
-						return toMap(t, []byte(asJSON(t, "v1", "Secret", secret))), true
-					}
+					o.Lookup = func(state.Ref) runtime.Object { return secret }
 				})
 				w.serve(path, asJSON(t, "v1", "Secret", secret))
 				if fails {

@@ -54,6 +54,9 @@ func (g *Guard) otherServer(out *http.Request) string {
 // Some servers read an underscore as a dash.
 func overridesMethod(header http.Header) bool {
 	for name := range header {
+		if len(name) > len("x-http-method-override") || len(name) < len("x-http-method") {
+			continue // at no cost, for most
+		}
 		switch strings.ReplaceAll(strings.ToLower(name), "_", "-") {
 		case "x-http-method", "x-http-method-override", "x-method-override":
 			return true

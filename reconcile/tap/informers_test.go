@@ -308,34 +308,6 @@ func TestLateHandlerOfAQuietType(t *testing.T) {
 	})
 }
 
-func TestLookup(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, []runtime.Object{pod("web", "1")})
-		handle(t, w.tap.Informers("ctl", w.factory).Core().V1().Pods().Informer(), func(string) {})
-		w.start()
-		u, ok := w.tap.Lookup(podRef("web"))
-		if !ok || u["metadata"].(map[string]any)["name"] != "web" {
-			t.Errorf("got %v", u)
-		}
-		u["metadata"].(map[string]any)["name"] = "changed"
-		other := podRef("web")
-		other.UID = "uid-of-another"
-		for what, ref := range map[string]state.Ref{
-			"another UID":     other,
-			"another version": {Version: "v2", Resource: "pods", Namespace: "shop", Name: "web"},
-			"another type":    {Version: "v1", Resource: "services", Namespace: "shop", Name: "web"},
-			"another name":    podRef("none"),
-		} {
-			if _, ok := w.tap.Lookup(ref); ok {
-				t.Errorf("%s was found", what)
-			}
-		}
-		if p, _ := w.factory.Core().V1().Pods().Lister().Pods("shop").Get("web"); p.Name != "web" {
-			t.Error("the informer's object was changed")
-		}
-	})
-}
-
 func TestFailingInformer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)

@@ -7,7 +7,6 @@ import (
 	"sync/atomic"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
@@ -105,26 +104,6 @@ func (w *watched) in(namespace string) []any {
 func version(o metav1.Object) uint64 {
 	rv, _ := strconv.ParseUint(o.GetResourceVersion(), 10, 64)
 	return rv
-}
-
-// Lookup returns a copy of what an informer holds of an object, as an
-// unstructured object, without apiVersion and kind where the informer's type
-// leaves them out. It reports false where no informer holds all of the object
-// in ref's version.
-func (t *Tap) Lookup(ref state.Ref) (map[string]any, bool) {
-	t.mu.RLock()
-	all := t.byType[typeKey{ref.Group, ref.Resource}]
-	t.mu.RUnlock()
-	for _, w := range all {
-		o := w.get(ref)
-		if _, partial := o.(*metav1.PartialObjectMetadata); o == nil || partial || ref.Version != w.kind.Version {
-			continue
-		}
-		if u, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o); err == nil {
-			return u, true
-		}
-	}
-	return nil, false
 }
 
 // watching returns the informers that must see a change of ref.

@@ -127,6 +127,9 @@ func (d *differ) values(path string, old, new any) {
 }
 
 func (d *differ) leaf(path string, old, new any) {
+	if isScalar(old) && old == new {
+		return
+	}
 	before, after := compact(old), compact(new)
 	oldHidden, newHidden := hasMasked(old), hasMasked(new)
 	if before == after && oldHidden == newHidden {
@@ -314,9 +317,31 @@ func allMaps(list []any) bool {
 
 // compact is a value as JSON, with whole numbers in one form.
 func compact(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return "null"
+	case bool:
+		return strconv.FormatBool(v)
+	case int64:
+		return strconv.FormatInt(v, 10)
+	case string:
+		if !needsQuoting(v) {
+			return `"` + v + `"`
+		}
+	}
 	text, err := marshal(v)
 	if err != nil {
 		return strconv.Quote(fmt.Sprintf("%T", v))
 	}
 	return string(text)
+}
+
+// needsQuoting reports whether a string has anything in it that JSON may escape.
+func needsQuoting(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
+			return true
+		}
+	}
+	return false
 }
