@@ -48,6 +48,7 @@ type leastUse struct {
 
 func leastUses() []leastUse {
 	loops := "--controllers=deployment,replicaset"
+	const noLease = "it is read where there is no Lease; see TestCheckLease of package election"
 	const elsewhere = "it is for an election, which a sandbox needs none of; see the next use"
 	return []leastUse{{
 		name: "dry-run", flags: []string{loops},
@@ -94,7 +95,20 @@ func leastUses() []leastUse {
 				"--leader-elect-lease-duration=4s", "--leader-elect-renew-deadline=2s", "--leader-elect-retry-period=1s",
 				"--until-settled", "--timeout=15s", "--horizon=1s")
 		},
-		unseen: map[string]string{"configmaps kube-root-ca.crt": "it is read where there is no Lease; see TestCheckLease of package election"},
+		unseen: map[string]string{"configmaps kube-root-ca.crt": noLease},
+	}, {
+		name: "scheduler", flags: []string{"--scheduler"},
+		play: func(c *leastCluster, _ int) string {
+			return c.run("run", "--scheduler", "--until-settled", "--timeout=15s", "--horizon=1s")
+		},
+	}, {
+		name: "scheduler with an election", flags: []string{"--scheduler", "--mode=active"},
+		play: func(c *leastCluster, _ int) string {
+			return c.run("run", "--scheduler", "--active", "--leader-elect", "--confirm=kctl-ctrl-sandbox", "--no-wait",
+				"--leader-elect-lease-duration=4s", "--leader-elect-renew-deadline=2s", "--leader-elect-retry-period=1s",
+				"--until-settled", "--timeout=15s", "--horizon=1s")
+		},
+		unseen: map[string]string{"configmaps kube-root-ca.crt": noLease},
 	}}
 }
 
@@ -181,9 +195,11 @@ func startLeastCluster(t *testing.T) *leastCluster {
 	if c.client, err = kubernetes.NewForConfig(config); err != nil {
 		t.Fatal(err)
 	}
-	// A controller manager has worked here, and given its lease back.
-	_, err = c.client.CoordinationV1().Leases("kube-system").Create(t.Context(), &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: "kube-controller-manager"}}, metav1.CreateOptions{})
-	c.must(err)
+	// A controller manager and a scheduler have worked here, and given their leases back.
+	for _, name := range []string{"kube-controller-manager", "kube-scheduler"} {
+		_, err = c.client.CoordinationV1().Leases("kube-system").Create(t.Context(), &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+		c.must(err)
+	}
 	c.deploy("web", 2)
 	labels := map[string]string{"app": "x"}
 	meta := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Name: name} }

@@ -75,6 +75,77 @@ func TestDifferingLeavesOutWhatIsTheSame(t *testing.T) {
 	}
 }
 
+const benchDeployment = `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, namespace: shop, uid: u-1, resourceVersion: "7", generation: 2, labels: {app: web}, annotations: {deployment.kubernetes.io/revision: "2"}}
+spec:
+  replicas: 3
+  selector: {matchLabels: {app: web}}
+  strategy: {type: RollingUpdate, rollingUpdate: {maxSurge: 25%, maxUnavailable: 25%}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      serviceAccountName: web
+      containers:
+      - name: web
+        image: registry.example/web:1
+        ports: [{name: http, containerPort: 8080, protocol: TCP}]
+        env: [{name: A, value: "1"}, {name: B, value: "2"}]
+        resources: {requests: {cpu: 100m, memory: 128Mi}, limits: {memory: 256Mi}}
+        readinessProbe: {httpGet: {path: /healthz, port: http}, periodSeconds: 5}
+        volumeMounts: [{name: config, mountPath: /etc/web}]
+      volumes: [{name: config, configMap: {name: web}}]
+status:
+  observedGeneration: 2
+  replicas: 3
+  updatedReplicas: 3
+  readyReplicas: 2
+  conditions:
+  - {type: Progressing, status: "True", reason: NewReplicaSetAvailable, message: "ReplicaSet has successfully progressed.", lastUpdateTime: 2026-01-02T15:04:05Z, lastTransitionTime: 2026-01-02T15:04:05Z}
+  - {type: Available, status: "True", reason: MinimumReplicasAvailable, message: "Deployment has minimum availability.", lastUpdateTime: 2026-01-02T15:04:05Z, lastTransitionTime: 2026-01-02T15:04:05Z}
+`
+
+// BenchmarkChanges is the diff of a Deployment whose status has one field changed:
+// by type, and of the whole objects.
+func BenchmarkChanges(b *testing.B) {
+	kind := schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
+	ref := state.Ref{Group: "apps", Version: "v1", Resource: "deployments", Namespace: "shop", Name: "web"}
+	decode := func(encoded []byte) runtime.Object {
+		o, _, err := scheme.Codecs.UniversalDeserializer().Decode(encoded, nil, nil)
+		if err != nil {
+			b.Fatal(err)
+		}
+		return o
+	}
+	old := decode(asProtobuf(b, decode([]byte(benchDeployment)), kind)) // as informers get it
+	answered := old.DeepCopyObject()
+	reflect.ValueOf(answered).Elem().FieldByName("Status").FieldByName("Replicas").SetInt(7)
+	body := asProtobuf(b, answered, kind)
+	g := &Guard{kinds: kindsOf(scheme.Scheme), diff: func(ref state.Ref, old, new map[string]any) []state.FieldChange {
+		return state.Diff(ref, old, new, state.DiffOptions{})
+	}}
+	run := func(name string, changes func() []state.FieldChange) {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if got := changes(); len(got) != 1 {
+					b.Fatal(got)
+				}
+			}
+		})
+	}
+	run("of what differs", func() []state.FieldChange { return g.changes(ref, old, mediaProtobuf, body) })
+	run("of the whole", func() []state.FieldChange {
+		before, _ := g.contentOf(old, ref)
+		after, err := decodeObject(mediaProtobuf, body)
+		if err != nil {
+			b.Fatal(err)
+		}
+		return g.diff(ref, before, after)
+	})
+}
+
 type kindAndRef struct {
 	kind schema.GroupVersionKind
 	ref  state.Ref
@@ -96,7 +167,7 @@ func (g *Guard) refs() (all []kindAndRef) {
 	return all
 }
 
-func newOf(t *testing.T, gvk schema.GroupVersionKind) runtime.Object {
+func newOf(t testing.TB, gvk schema.GroupVersionKind) runtime.Object {
 	t.Helper()
 	o, err := scheme.Scheme.New(gvk)
 	if err != nil {
@@ -120,7 +191,7 @@ func swapSome(random *rand.Rand, to, from reflect.Value, inside bool) {
 	}
 }
 
-func asProtobuf(t *testing.T, o runtime.Object, gvk schema.GroupVersionKind) []byte {
+func asProtobuf(t testing.TB, o runtime.Object, gvk schema.GroupVersionKind) []byte {
 	t.Helper()
 	var out bytes.Buffer
 	serializer := protobuf.NewSerializer(scheme.Scheme, scheme.Scheme)

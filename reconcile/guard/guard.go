@@ -280,7 +280,7 @@ func (g *Guard) contentOf(cached runtime.Object, ref state.Ref) (object, bool) {
 	return g.withKind(o, ref)
 }
 
-// withKind returns o with apiVersion and kind, which objects in informers lack.
+// withKind gives o apiVersion and kind, which objects in informers lack.
 func (g *Guard) withKind(o object, ref state.Ref) (object, bool) {
 	version := schema.GroupVersion{Group: ref.Group, Version: ref.Version}.String()
 	if v, _ := o["apiVersion"].(string); v != "" {
@@ -290,9 +290,8 @@ func (g *Guard) withKind(o object, ref state.Ref) (object, bool) {
 	if !known {
 		return nil, false
 	}
-	filled := withMeta(o, func(object) {})
-	filled["apiVersion"], filled["kind"] = gvk.ToAPIVersionAndKind()
-	return filled, true
+	o["apiVersion"], o["kind"] = gvk.ToAPIVersionAndKind()
+	return o, true
 }
 
 func gvrOf(ref state.Ref) schema.GroupVersionResource {

@@ -117,6 +117,9 @@ func (d *differ) values(path string, old, new any) {
 	}
 	oldList, oldIsList := old.([]any)
 	newList, newIsList := new.([]any)
+	if oldIsMap && newIsMap || oldIsList && newIsList && len(oldList)+len(newList) == 0 {
+		return // both are empty
+	}
 	if (oldIsList || old == nil) && (newIsList || new == nil) && len(oldList)+len(newList) > 0 {
 		if allMaps(oldList) && allMaps(newList) && (len(oldList) > 0 && len(newList) > 0 || old == nil || new == nil) {
 			d.lists(path, oldList, newList)
