@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
@@ -19,20 +21,19 @@ import (
 // sends no request. The result is the informer's: nobody may change it. It has no
 // managedFields, and does not say its kind.
 func (m *Manager) Lookup(ref state.Ref) runtime.Object {
-	w := m.world.Load()
-	if w == nil {
+	w, types := m.world.Load(), m.informed.Load()
+	if w == nil || types == nil {
 		return nil
 	}
-	t, ok := m.cached(schema.GroupResource{Group: ref.Group, Resource: ref.Resource})
+	of, ok := (*types)[schema.GroupResource{Group: ref.Group, Resource: ref.Resource}]
 	if !ok {
 		return nil
 	}
-	informer, err := w.informers.ForResource(t)
-	if err != nil {
+	store := of.storeIn(w.informers)
+	if store == nil {
 		return nil
 	}
-	obj, found, err := informer.Informer().GetStore().GetByKey(
-		cache.ObjectName{Namespace: ref.Namespace, Name: ref.Name}.String())
+	obj, found, err := store.GetByKey(cache.ObjectName{Namespace: ref.Namespace, Name: ref.Name}.String())
 	if err != nil || !found {
 		return nil
 	}
@@ -40,23 +41,32 @@ func (m *Manager) Lookup(ref state.Ref) runtime.Object {
 	return object
 }
 
-// cached returns the version of a type that a built row has an informer for.
-// ForResource on any other would make one.
-func (m *Manager) cached(gr schema.GroupResource) (schema.GroupVersionResource, bool) {
-	types := m.informed.Load()
-	if types == nil {
-		return schema.GroupVersionResource{}, false
-	}
-	version, ok := (*types)[gr]
-	return version, ok
+// informed is a type that a built row has an informer for. ForResource on any other
+// would make one.
+type informed struct {
+	schema.GroupVersionResource
+
+	once  sync.Once
+	store cache.Store
 }
 
-// noteInformers keeps what cached answers: it is asked for each write.
+// storeIn is the informer's store, nil where the factory does not know the type. It is
+// asked for each write, and ForResource takes longer than the store does.
+func (t *informed) storeIn(factory informers.SharedInformerFactory) cache.Store {
+	t.once.Do(func() {
+		if informer, err := factory.ForResource(t.GroupVersionResource); err == nil {
+			t.store = informer.Informer().GetStore()
+		}
+	})
+	return t.store
+}
+
+// noteInformers keeps what Lookup looks in.
 func (m *Manager) noteInformers() {
-	types := map[schema.GroupResource]schema.GroupVersionResource{}
+	types := map[schema.GroupResource]*informed{}
 	m.eachBuilt(func(r *row, _ []loop) {
 		for _, t := range r.informers() {
-			types[t.GroupResource()] = t
+			types[t.GroupResource()] = &informed{GroupVersionResource: t}
 		}
 	})
 	m.informed.Store(&types)

@@ -76,7 +76,7 @@ type Manager struct {
 	world  atomic.Pointer[world]
 	// informed are the types that built rows have informers for; nil until the
 	// first are built.
-	informed     atomic.Pointer[map[schema.GroupResource]schema.GroupVersionResource]
+	informed     atomic.Pointer[map[schema.GroupResource]*informed]
 	informerName *cache.InformerName
 	shutdown     []func()
 	stopOnce     sync.Once

@@ -42,7 +42,7 @@ func TestStartMoreOneByOne(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, g := range r.informers() {
-			if version, known := m.cached(g.GroupResource()); !known || version != g {
+			if of := (*m.informed.Load())[g.GroupResource()]; of == nil || of.GroupVersionResource != g {
 				t.Errorf("%s is not looked up in the informer of %s", g, r.name)
 			}
 		}

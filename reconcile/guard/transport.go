@@ -200,7 +200,7 @@ func (t *transport) deliver(w *write, req, out *http.Request, answer func(*http.
 		w.finish(resp.StatusCode, "", nil) // the answer lists what was deleted
 		return resp, nil
 	}
-	body, err := io.ReadAll(resp.Body)
+	body, err := readAll(resp)
 	closer := resp.Body
 	if err != nil {
 		// The client gets what there was, then the same error.
@@ -215,6 +215,16 @@ func (t *transport) deliver(w *write, req, out *http.Request, answer func(*http.
 	}
 	w.finish(resp.StatusCode, media, body)
 	return resp, nil
+}
+
+// readAll reads a body into memory of its size where the server has told it.
+func readAll(resp *http.Response) ([]byte, error) {
+	var body bytes.Buffer
+	if size := resp.ContentLength; size > 0 && size <= defaultMaxBody {
+		body.Grow(int(size) + bytes.MinRead)
+	}
+	_, err := body.ReadFrom(resp.Body)
+	return body.Bytes(), err
 }
 
 // splitBody reads from one place and closes another.
