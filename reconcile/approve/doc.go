@@ -23,11 +23,11 @@
 // (k8s.io/kubernetes v1.37.1 pkg/controller/namespace/deletion), others take a
 // Conflict as done, and client-go repeats by itself what has a Retry-After.
 //
-// A write that has waited is looked at again before it leaves: Options.Recheck is
-// asked, and the object, or of a create its owner, is read once more
-// (guard.Pending.Unchanged). Where it has changed so that the answer was given for
-// something else, or the brake was put on meanwhile, the write is answered with the
-// same error, and the loop's next attempt is a new question.
+// A write that has waited is looked at again before it leaves: the object, or of a
+// create its owner, is read once more (guard.Pending.Unchanged). Where it has changed
+// so that the answer was given for something else, or the brake was put on meanwhile,
+// the write is answered with the same error, and the loop's next attempt is a new
+// question.
 //
 // # Events
 //
@@ -59,6 +59,6 @@
 // skipped is recorded as refused, with the reason.
 //
 // A Gate is safe for concurrent use and starts no goroutine. It does not know of
-// leases: who lets a write out only while a lease is held checks that after
-// Before, where the request leaves, or in Options.Recheck.
+// leases: that one is held is checked after Before, where the request leaves
+// (guard.Gate).
 package approve

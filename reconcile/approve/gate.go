@@ -25,9 +25,6 @@ type Options struct {
 	// nothing. Such a write counts in no limit, and waits for the brake alone. It
 	// must not block.
 	Unasked func(guard.Pending) string
-	// Recheck is asked when a write that has waited is about to leave, on its
-	// goroutine. Its error keeps the write.
-	Recheck func(context.Context) error
 	// OnBrake gives sentences for the note that the brake is on: what that means
 	// where the gate stands, and the next step. It may be nil, and must not call the
 	// gate.
@@ -57,7 +54,6 @@ type Gate struct {
 	asks    bool
 	rec     state.Recorder
 	unasked func(guard.Pending) string
-	recheck func(context.Context) error
 	onBrake func() []string
 	now     func() time.Time
 	broken  Broken
@@ -101,7 +97,7 @@ type outcome struct {
 // New makes a gate.
 func New(o Options) *Gate {
 	g := &Gate{
-		policy: o.Policy, asks: o.Ask, rec: o.Recorder, unasked: o.Unasked, recheck: o.Recheck, onBrake: o.OnBrake, now: o.Now, broken: o.Broken,
+		policy: o.Policy, asks: o.Ask, rec: o.Recorder, unasked: o.Unasked, onBrake: o.OnBrake, now: o.Now, broken: o.Broken,
 		told: map[place]bool{}, skips: map[string]int{}, changed: make(chan struct{}),
 	}
 	if g.now == nil {
@@ -194,9 +190,6 @@ func forKey(key string) string {
 // again looks at a write that has waited once more before it leaves.
 func (g *Gate) again(ctx context.Context, p guard.Pending, w *waiting, preview guard.Preview) error {
 	err := p.Unchanged(ctx, preview)
-	if err == nil && g.recheck != nil {
-		err = g.recheck(ctx)
-	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	// That has taken its time.

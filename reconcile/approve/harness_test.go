@@ -37,7 +37,9 @@ type world struct {
 	sent  []string
 	// pod is the resourceVersion of the pod shop/web-1.
 	pod string
-	now time.Time
+	// onRead is called before the pod is read.
+	onRead func()
+	now    time.Time
 	// cause is what the next write is made for.
 	cause state.Cause
 	// writer is who makes it, where that is a program of the user's own.
@@ -110,6 +112,12 @@ func (w *world) record(e state.Event) {
 
 // RoundTrip is the server.
 func (w *world) RoundTrip(req *http.Request) (*http.Response, error) {
+	w.mu.Lock()
+	onRead := w.onRead
+	w.mu.Unlock()
+	if onRead != nil && req.Method == http.MethodGet {
+		onRead()
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	code, answer := http.StatusOK, []byte(`{"kind":"Status","apiVersion":"v1","status":"Success"}`)
