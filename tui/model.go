@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
@@ -281,120 +279,6 @@ func (m *model) tick() tea.Cmd {
 		}
 	}
 	return tea.Batch(m.followOutput(), m.page().update(tickMsg{}, m.env))
-}
-
-// keys takes apart what was typed faster than it was read, which Bubble Tea gives as
-// one message. What is pasted is text for a prompt, and no keys.
-func (m *model) keys(msg tea.KeyMsg) tea.Cmd {
-	switch {
-	case msg.Paste && m.prompt == nil:
-		return complain("What you pasted was ignored: nothing here takes text.")
-	case msg.Type != tea.KeyRunes || len(msg.Runes) < 2 || msg.Paste:
-		return m.atOnce(m.key(msg))
-	}
-	var cmds []tea.Cmd
-	for _, r := range msg.Runes {
-		cmds = append(cmds, m.atOnce(m.key(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune{r}, Alt: msg.Alt})))
-	}
-	return tea.Batch(cmds...)
-}
-
-// atOnce handles a message that needs no waiting, such as a prompt or a jump to
-// another page, before the next key is read: that key is meant for it.
-func (m *model) atOnce(cmd tea.Cmd) tea.Cmd {
-	msg, ok := sent(cmd)
-	if !ok {
-		return cmd
-	}
-	_, cmd = m.Update(msg)
-	return m.atOnce(cmd)
-}
-
-// key goes to what lies on top.
-func (m *model) key(msg tea.KeyMsg) tea.Cmd {
-	key := msg.String()
-	switch {
-	case key == "ctrl+c":
-		return m.quit()
-	case key == "ctrl+z":
-		return tea.Suspend
-	case m.prompt != nil:
-		return m.typing(msg)
-	case m.confirm != nil:
-		c := m.confirm
-		m.confirm = nil
-		if key == "y" || key == "Y" {
-			return c.yes()
-		}
-		return say("Nothing was done.")
-	}
-	m.said, m.errorAt = sayMsg{}, time.Time{}
-	if m.text != nil {
-		if a, ok := find(m.text.actions(m), key); ok {
-			return m.do(a)
-		}
-		if !m.text.key(key) {
-			if a, ok := find(m.overText(), key); ok {
-				return m.do(a)
-			}
-		}
-		return nil
-	}
-	if m.approvals != nil {
-		return m.approvals.pressed(m, key)
-	}
-	if a, ok := find(m.page().actions(m.env), key); ok {
-		return m.do(a)
-	}
-	if m.page().key(key, m.env) {
-		return m.page().update(cursorMsg{}, m.env)
-	}
-	if a, ok := find(m.actions(), key); ok {
-		return m.do(a)
-	}
-	return nil
-}
-
-// over opens a text over the page, or over another text.
-func (m *model) over(text *textView) {
-	text.under = m.text
-	m.text = text
-}
-
-// cursorMsg tells a page that its cursor has moved.
-type cursorMsg struct{}
-
-func (m *model) do(a action) tea.Cmd {
-	if a.off != "" {
-		return complain(fmt.Sprintf("%s: not now: %s", strings.TrimSuffix(firstWords(a), "."), a.off))
-	}
-	return a.do()
-}
-
-func firstWords(a action) string {
-	if a.label != "" {
-		return a.label
-	}
-	first, _, _ := strings.Cut(a.help, ": ")
-	return first
-}
-
-func (m *model) typing(msg tea.KeyMsg) tea.Cmd {
-	p := m.prompt
-	closed, entered, cmd := p.key(msg)
-	if closed {
-		m.prompt = nil
-		if entered != "" && !p.once {
-			kept := slices.DeleteFunc(m.typed[p.label], func(s string) bool { return s == entered })
-			m.typed[p.label] = append(kept[max(len(kept)-99, 0):], entered)
-		}
-	}
-	return cmd
-}
-
-func (m *model) open(p promptMsg, live func(string)) {
-	m.prompt = newPrompt(p, m.typed[p.label])
-	m.prompt.live = live
 }
 
 // jump shows a page, and a subject on it.

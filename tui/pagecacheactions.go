@@ -1,0 +1,172 @@
+package tui
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"github.com/kctl-ctrl/kctl-ctrl/render"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+)
+
+// sorts are the orders that "o" goes through.
+func sorts() []string { return []string{"", "name", "age", "changed", "resourceVersion"} }
+
+func (c *cacheLevel) actions(e *env) []action {
+	s := c.under()
+	nothing := ""
+	if s.kind == onNothing {
+		nothing = errNothing.Error()
+	}
+	live := firstOf(nothing, e.without(e.Caches != nil))
+	return []action{
+		{keys: []string{"enter"}, label: "object", help: "Show the object as the cache holds it, without managedFields.", off: nothing, do: func() tea.Cmd { return c.object(s.object) }},
+		{keys: []string{"d"}, label: "diff", help: "Compare the object with the API server's: is the cache stale?", off: live, do: func() tea.Cmd { return c.compare(e, s.object) }},
+		{keys: []string{"w"}, label: "who", help: "Show who owns each field.", off: nothing, do: func() tea.Cmd { return c.who(e, s.object) }},
+		{keys: []string{"O"}, label: "owners", help: "Show the object's owners and dependents.", off: nothing, do: func() tea.Cmd { return send(jumpMsg{pageTree, s}) }},
+		{keys: []string{"T"}, label: "timeline", help: "Follow the object in the timeline.", off: nothing, do: func() tea.Cmd { return send(jumpMsg{pageTimeline, s}) }},
+		{keys: []string{"o"}, label: "sort", help: "Sort by namespace, name, age, last change, resourceVersion.", do: func() tea.Cmd {
+			c.query.Sort = sorts()[(slices.Index(sorts(), c.query.Sort)+1)%len(sorts())]
+			return tea.Batch(c.load(e), say("Sorted by "+cmp.Or(c.query.Sort, "namespace and name")+"."))
+		}},
+		{keys: []string{"ctrl+r"}, label: "reverse", help: "Reverse the order.", do: func() tea.Cmd { c.query.Descending = !c.query.Descending; return c.load(e) }},
+		{keys: []string{"|"}, help: "Choose the columns.", do: c.chooseColumns},
+		{keys: []string{"D"}, help: "Show all that is known of the informer.", do: func() tea.Cmd {
+			return send(openMsg{func(e *env) *textView {
+				return &textView{title: "Informer of " + c.typ, lines: func(w int) []line { return storeDetail(e, c.cache.Stats(), w) }}
+			}})
+		}},
+	}
+}
+
+func (c *cacheLevel) chooseColumns() tea.Cmd {
+	return send(promptMsg{label: "columns: ", value: strings.ToLower(strings.Join(c.columns, " ")),
+		complete: func(typed string) []string {
+			at := strings.LastIndex(typed, " ") + 1
+			var out []string
+			for _, column := range cacheColumns() {
+				if name := strings.ToLower(column.title); strings.HasPrefix(name, typed[at:]) {
+					out = append(out, typed[:at]+name)
+				}
+			}
+			return out
+		},
+		done: func(typed string) tea.Cmd {
+			names := strings.Fields(strings.ToUpper(strings.ReplaceAll(typed, ",", " ")))
+			for _, name := range names {
+				if !slices.ContainsFunc(cacheColumns(), func(column column) bool { return column.title == name }) {
+					return complain(fmt.Sprintf("there is no column %q", strings.ToLower(name)))
+				}
+			}
+			if len(names) == 0 {
+				names = c.shownAtFirst()
+			}
+			c.choose(names)
+			return nil
+		},
+	})
+}
+
+// object shows one object as the cache holds it.
+func (c *cacheLevel) object(ref state.Ref) tea.Cmd {
+	cache := c.cache
+	return func() tea.Msg {
+		o, ok := cache.Object(ref.Namespace, ref.Name)
+		if !ok {
+			return sayMsg{text: ref.String() + " is not in the cache any more", bad: true}
+		}
+		text, err := render.YAML(o.Content)
+		if err != nil {
+			return sayMsg{text: err.Error(), bad: true}
+		}
+		view := textOf(ref.String()+", as the cache holds it", text)
+		view.extra = func(e *env) []action {
+			return []action{
+				{keys: []string{"d"}, label: "diff", help: "Compare it with the API server's.", off: e.without(e.Caches != nil), do: func() tea.Cmd { return c.compare(e, ref) }},
+				{keys: []string{"w"}, label: "who", help: "Show who owns each field.", do: func() tea.Cmd { return c.who(e, ref) }},
+			}
+		}
+		return showMsg{view}
+	}
+}
+
+// who shows the managers of the fields. Where a cache was filled without them, as
+// those of loops are, the server is asked.
+func (c *cacheLevel) who(e *env, ref state.Ref) tea.Cmd {
+	cache, ctx := c.cache, e.ctx
+	return func() tea.Msg {
+		o, ok := cache.Object(ref.Namespace, ref.Name)
+		if !ok {
+			return sayMsg{text: ref.String() + " is not in the cache any more", bad: true}
+		}
+		title := "Who owns the fields of " + ref.String()
+		if asker, ok := cache.(FieldAsker); ok && len(o.Fields) == 0 {
+			var err error
+			if o.Fields, err = asker.Fields(ctx, ref.Namespace, ref.Name); err != nil {
+				return sayMsg{text: err.Error(), bad: true}
+			}
+			title += ", by the server"
+		}
+		if len(o.Fields) == 0 {
+			return sayMsg{text: "nothing is recorded of who owns the fields of " + ref.String(), bad: true}
+		}
+		width := 0
+		for _, f := range o.Fields {
+			width = max(width, render.Width(render.Sanitise(f.Manager)))
+		}
+		lines := make([]line, len(o.Fields))
+		for i, f := range o.Fields {
+			operation := f.Operation
+			if f.Subresource != "" {
+				operation += " of " + f.Subresource
+			}
+			lines[i] = line{{" " + render.Pad(render.Sanitise(f.Manager), min(width, 40)) + "  ", styleAccent}, {render.Pad(operation, 16) + "  ", styleDim}, {f.Path, styleText}}
+		}
+		return showMsg{textView{title: title, lines: func(int) []line { return lines }}}
+	}
+}
+
+// compare shows what differs between the cache and the server.
+func (c *cacheLevel) compare(e *env, ref state.Ref) tea.Cmd {
+	cache, ctx := c.cache, e.ctx
+	return func() tea.Msg {
+		v, err := cache.Compare(ctx, ref.Namespace, ref.Name)
+		if err != nil {
+			return sayMsg{text: err.Error(), bad: true}
+		}
+		out := []line{{{" The cache is " + string(v.Freshness) + ".", styleBold}}}
+		switch {
+		case v.Reason != "":
+			out = append(out, line{{" " + v.Reason, styleText}})
+		case !v.Held:
+			out = append(out, line{{" The API server has the object, the cache does not hold it.", styleWarn}})
+		case !v.Live:
+			out = append(out, line{{" The cache holds the object, the API server does not have it.", styleWarn}})
+		case len(v.Changes) == 0:
+			out = append(out, line{{" No field differs.", styleGood}})
+		}
+		out = append(out, line{})
+		return showMsg{textView{title: ref.String() + ": cache against API server", lines: func(int) []line { return append(out, changeLines(v.Changes)...) }}}
+	}
+}
+
+// changeLines draws field changes: from the old value to the new.
+func changeLines(changes []state.FieldChange) []line {
+	var out []line
+	for _, c := range changes {
+		switch {
+		case c.Old == "" && c.New == "":
+			out = append(out, line{{" " + c.Path, styleDim}})
+		case c.Old == "":
+			out = append(out, line{{" + " + c.Path + ": " + c.New, styleGood}})
+		case c.New == "":
+			out = append(out, line{{" - " + c.Path + ": " + c.Old, styleBad}})
+		default:
+			out = append(out, line{{" ~ " + c.Path + ": ", styleText}, {c.Old, styleBad}, {" → ", styleDim}, {c.New, styleGood}})
+		}
+	}
+	return out
+}
