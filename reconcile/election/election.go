@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/uuid"
 	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
@@ -355,91 +354,4 @@ func expired(record *resourcelock.LeaderElectionRecord, now time.Time) bool {
 
 func runsOut(record *resourcelock.LeaderElectionRecord) time.Time {
 	return record.RenewTime.Add(time.Duration(record.LeaseDurationSeconds) * time.Second)
-}
-
-// trouble is what went wrong with the lease last.
-type trouble struct{ verb, kind, text string }
-
-// over ends the trouble, if it is, and returns what works again. It is called with
-// the lock held.
-func (e *Election) over(is bool) (verb string) {
-	if is {
-		verb, e.trouble = e.trouble.verb, trouble{}
-	}
-	return verb
-}
-
-// works says that trouble is over.
-func (e *Election) works(verb string) {
-	if verb == "read" || verb == "write" {
-		e.recorder.Record(state.Note{Source: "election", Text: fmt.Sprintf("could %s the lease %s again", verb, e.lease.Key())})
-	}
-}
-
-// because adds to the reason of a lapse what kept the lease from being renewed.
-func (e *Election) because(reason string) string {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.trouble.text == "" {
-		return reason
-	}
-	return reason + " (could not " + e.trouble.verb + " it: " + e.trouble.text + ")"
-}
-
-// failed notes trouble with the lease, once for each kind of it in a row.
-func (e *Election) failed(verb string, err error) {
-	if errors.Is(err, context.Canceled) {
-		return
-	}
-	if apierrors.IsTooManyRequests(err) {
-		err = fmt.Errorf("429 Too Many Requests: %w", err)
-	}
-	text := fmt.Sprintf("could not %s the lease %s: %v", verb, e.lease.Key(), err)
-	kind := verb + " " + string(apierrors.ReasonForError(err))
-	e.mu.Lock()
-	known := e.trouble.kind == kind
-	e.trouble = trouble{verb, kind, err.Error()}
-	e.mu.Unlock()
-	if !known {
-		e.recorder.Record(state.Note{Source: "election", Text: text, Warning: true})
-	}
-}
-
-// wrote takes the answer to a write of the lease that was about to leave at a
-// moment.
-func (l *lock) wrote(at time.Duration, record resourcelock.LeaderElectionRecord, err error) {
-	e := l.e
-	if err != nil {
-		if !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) {
-			e.failed("write", err)
-		}
-		return
-	}
-	gap, open := e.gate.renew(at)
-	e.mu.Lock()
-	e.holder, e.seen = record, true
-	again := e.over(true)
-	first := open && !e.leading && e.err == nil && !e.quiet
-	if first {
-		e.leading = true
-	}
-	event := e.event(state.ElectionAcquired)
-	e.mu.Unlock()
-	e.works(again)
-	switch {
-	case first:
-		event.Holder, event.Since, event.RenewTime = "", time.Time{}, time.Time{}
-		e.recorder.Record(event)
-		close(e.acquired)
-	case !open:
-		e.end(e.lost("its renewal was confirmed too late"))
-	case gap > 2*e.retry:
-		event.Phase, event.Gap = state.ElectionRenewedLate, gap
-		event.Holder, event.Since, event.RenewTime = "", time.Time{}, time.Time{}
-		e.recorder.Record(event)
-	}
-	e.recorder.Record(state.LeaseChanged{
-		Lease: e.lease, Holder: record.HolderIdentity, RenewTime: record.RenewTime.Time,
-		Duration: int32(record.LeaseDurationSeconds), Transitions: int32(record.LeaderTransitions),
-	})
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -121,4 +122,43 @@ func (l versionedLeases) Get(ctx context.Context, name string, o metav1.GetOptio
 		l.v.version = lease.ResourceVersion
 	}
 	return lease, err
+}
+
+// wrote takes the answer to a write of the lease that was about to leave at a
+// moment.
+func (l *lock) wrote(at time.Duration, record resourcelock.LeaderElectionRecord, err error) {
+	e := l.e
+	if err != nil {
+		if !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) {
+			e.failed("write", err)
+		}
+		return
+	}
+	gap, open := e.gate.renew(at)
+	e.mu.Lock()
+	e.holder, e.seen = record, true
+	again := e.over(true)
+	first := open && !e.leading && e.err == nil && !e.quiet
+	if first {
+		e.leading = true
+	}
+	event := e.event(state.ElectionAcquired)
+	e.mu.Unlock()
+	e.works(again)
+	switch {
+	case first:
+		event.Holder, event.Since, event.RenewTime = "", time.Time{}, time.Time{}
+		e.recorder.Record(event)
+		close(e.acquired)
+	case !open:
+		e.end(e.lost("its renewal was confirmed too late"))
+	case gap > 2*e.retry:
+		event.Phase, event.Gap = state.ElectionRenewedLate, gap
+		event.Holder, event.Since, event.RenewTime = "", time.Time{}, time.Time{}
+		e.recorder.Record(event)
+	}
+	e.recorder.Record(state.LeaseChanged{
+		Lease: e.lease, Holder: record.HolderIdentity, RenewTime: record.RenewTime.Time,
+		Duration: int32(record.LeaseDurationSeconds), Transitions: int32(record.LeaderTransitions),
+	})
 }

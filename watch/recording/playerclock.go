@@ -1,0 +1,123 @@
+package recording
+
+import (
+	"context"
+	"math"
+	"time"
+)
+
+// SetPlaying starts or pauses it. At the end it starts from the beginning.
+func (p *Player) SetPlaying(play bool) error {
+	p.move.Lock()
+	defer p.move.Unlock()
+	p.mu.Lock()
+	again := play && !p.playing && !p.loading && p.place == p.index.size
+	start := p.index.start
+	p.mu.Unlock()
+	if again {
+		if err := p.goTo(0, start, true); err != nil {
+			return err
+		}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.playing == play || p.closed {
+		return nil
+	}
+	p.playing = play
+	p.restart()
+	return nil
+}
+
+// SetSpeed sets how many times as fast as it happened it plays, between MinSpeed
+// and MaxSpeed.
+func (p *Player) SetSpeed(speed float64) {
+	if math.IsNaN(speed) {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.settle()
+	p.speed = max(MinSpeed, min(MaxSpeed, speed))
+	p.restart()
+}
+
+// settle moves the head to where the clock says it is. The caller holds mu.
+func (p *Player) settle() {
+	if p.playing {
+		p.head = p.due()
+	}
+}
+
+// due is the time that the head should show now.
+func (p *Player) due() time.Time {
+	due := p.from.Add(scale(p.now().Sub(p.anchor), p.speed))
+	if due.After(p.index.end) {
+		due = p.index.end
+	}
+	return later(p.head, due)
+}
+
+// scale multiplies a duration, without passing the ends of its range.
+func scale(d time.Duration, by float64) time.Duration {
+	return time.Duration(min(float64(d)*by, math.MaxInt64/2))
+}
+
+// restart has the clock count from the head. The caller holds mu.
+func (p *Player) restart() {
+	p.anchor, p.from = p.now(), p.head
+	p.changed()
+	select {
+	case p.wake <- struct{}{}:
+	default:
+	}
+}
+
+// run moves the place while it plays.
+func (p *Player) run(ctx context.Context) {
+	timer := time.NewTimer(p.interval)
+	defer timer.Stop()
+	for {
+		select {
+		case <-timer.C:
+		case <-p.wake:
+		case <-ctx.Done():
+			return
+		}
+		if p.tick() {
+			timer.Reset(p.interval)
+		}
+	}
+}
+
+// tick takes the place to where the clock says, and reports whether it plays on.
+func (p *Player) tick() bool {
+	p.move.Lock()
+	defer p.move.Unlock()
+	p.mu.Lock()
+	playing, due := p.playing, time.Time{}
+	if playing {
+		due = p.due()
+	}
+	p.mu.Unlock()
+	if !playing {
+		return false
+	}
+	place, err := p.placeAt(due)
+	if err == nil {
+		err = p.goTo(place, due, false)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case err != nil:
+		p.playing, p.problem = false, err.Error()
+		p.changed()
+	case p.place == p.index.size && !p.loading:
+		p.playing = false
+		p.changed()
+	case p.place == p.index.size:
+		p.anchor, p.from = p.now(), p.head // waits for the file
+	}
+	return p.playing
+}
