@@ -47,9 +47,9 @@ func (t *transport) answer(w *write, req *http.Request) (*http.Response, error) 
 	}
 	w.answered(a)
 	if a.object == nil {
-		return respond(req, a.code, success(a, w.request))
+		return Respond(req, a.code, success(a, w.request))
 	}
-	return respond(req, a.code, asAccepted(req.Header, a.object))
+	return Respond(req, a.code, asAccepted(req.Header, a.object))
 }
 
 func badBody(err error) error {

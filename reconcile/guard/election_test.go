@@ -64,6 +64,32 @@ func elected(t *testing.T, gate guard.Gate, options ...func(*guard.Options)) *wo
 	})...)
 }
 
+// electedAt is a guard that writes to a server while a gate is open.
+func electedAt(t *testing.T, server string, door guard.Gate, broken guard.Broken) (*guard.Guard, *journal) {
+	t.Helper()
+	grant, err := guard.GrantElection(server, confirm(t), door)
+	if err != nil {
+		t.Fatal(err)
+	}
+	j := &journal{}
+	g, err := guard.New(guard.Options{Mode: state.ModeActive, Grant: grant, Recorder: j, Broken: broken})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g, j
+}
+
+// creation asks for a new pod.
+func creation(ctx context.Context, t *testing.T, server string) *http.Request {
+	t.Helper()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, server+"/api/v1/namespaces/shop/pods", strings.NewReader(`{"metadata":{"name":"web"}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", typeJSON)
+	return req
+}
+
 func TestConfirm(t *testing.T) {
 	for _, c := range []struct{ context, typed, want string }{
 		{"", "", "no name"},
@@ -180,26 +206,13 @@ func TestGateIsLookedAtOnceMoreBeforeTheBody(t *testing.T) {
 		api.StartTLS()
 		defer api.Close()
 		door := &gate{within: time.Minute}
-		grant, err := guard.GrantElection(api.URL, confirm(t), door)
-		if err != nil {
-			t.Fatal(err)
-		}
-		j := &journal{}
-		g, err := guard.New(guard.Options{Mode: state.ModeActive, Grant: grant, Recorder: j, Broken: guard.Broken{IgnoreGate: c.broken}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		g, j := electedAt(t, api.URL, door, guard.Broken{IgnoreGate: c.broken})
 		through := api.Client().Transport.(*http.Transport)
 		through.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
 			door.shut.Store(true)
 			return (&net.Dialer{}).DialContext(ctx, network, address)
 		}
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, api.URL+"/api/v1/namespaces/shop/pods", strings.NewReader(`{"metadata":{"name":"web"}}`))
-		if err != nil {
-			t.Fatal(err)
-		}
-		req.Header.Set("Content-Type", typeJSON)
-		resp, err := g.Wrap(through).RoundTrip(req)
+		resp, err := g.Wrap(through).RoundTrip(creation(t.Context(), t, api.URL))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -294,15 +307,8 @@ func TestSentWritesGoToTheirEnd(t *testing.T) {
 // A write that waits for a connection is given up with its writer.
 func TestUnsentWritesAreGivenUp(t *testing.T) {
 	door := &gate{within: time.Minute}
-	grant, err := guard.GrantElection("https://127.0.0.1:1", confirm(t), door)
-	if err != nil {
-		t.Fatal(err)
-	}
-	j := &journal{}
-	g, err := guard.New(guard.Options{Mode: state.ModeActive, Grant: grant, Recorder: j})
-	if err != nil {
-		t.Fatal(err)
-	}
+	const server = "https://127.0.0.1:1"
+	g, _ := electedAt(t, server, door, guard.Broken{})
 	dialling := make(chan struct{})
 	through := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		close(dialling)
@@ -311,12 +317,7 @@ func TestUnsentWritesAreGivenUp(t *testing.T) {
 	}}
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() { <-dialling; cancel() }()
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://127.0.0.1:1/api/v1/namespaces/shop/pods", strings.NewReader(`{"metadata":{"name":"web"}}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.Header.Set("Content-Type", typeJSON)
-	if _, err := g.Wrap(through).RoundTrip(req); !errors.Is(err, context.Canceled) || door.under.Load() != 0 {
+	if _, err := g.Wrap(through).RoundTrip(creation(ctx, t, server)); !errors.Is(err, context.Canceled) || door.under.Load() != 0 {
 		t.Errorf("%v, %d under way", err, door.under.Load())
 	}
 }

@@ -2,12 +2,10 @@ package guard
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
@@ -165,7 +163,7 @@ func (t *transport) refuseRead(req *http.Request, refusal *Refusal) (*http.Respo
 	if t.guard.recorder != nil {
 		t.guard.recorder.Record(state.Note{Source: "guard", Text: refusal.Error(), Warning: true})
 	}
-	return respond(req, http.StatusForbidden, refusal.Status())
+	return Respond(req, http.StatusForbidden, refusal.Status())
 }
 
 func (g *Guard) refusal(r Request, reason string) *Refusal {
@@ -255,7 +253,7 @@ func (t *transport) fail(w *write, req *http.Request, err error) (*http.Response
 		w.event.Message = status.Message
 		w.failed(nil)
 	}
-	return respond(req, int(status.Code), status)
+	return Respond(req, int(status.Code), status)
 }
 
 // holdBack answers a write that Options.Before did not let go. The error's API
@@ -269,26 +267,5 @@ func (t *transport) holdBack(w *write, req *http.Request, err error) (*http.Resp
 		defer func() { _ = req.Body.Close() }()
 	}
 	w.heldBack(status)
-	return respond(req, int(status.Code), status)
-}
-
-// respond makes a response of this process: JSON, complete, with the request
-// that client-go looks at.
-func respond(req *http.Request, code int, body any) (*http.Response, error) {
-	encoded, err := json.Marshal(body)
-	if err != nil {
-		return nil, err
-	}
-	return &http.Response{
-		Status:     strconv.Itoa(code) + " " + http.StatusText(code),
-		StatusCode: code,
-		Proto:      "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Header: http.Header{
-			"Content-Type":   {mediaJSON},
-			"Content-Length": {strconv.Itoa(len(encoded))},
-		},
-		Body:          io.NopCloser(bytes.NewReader(encoded)),
-		ContentLength: int64(len(encoded)),
-		Request:       req,
-	}, nil
+	return Respond(req, int(status.Code), status)
 }

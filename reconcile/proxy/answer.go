@@ -1,16 +1,16 @@
 package proxy
 
 import (
-	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"strconv"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard"
 )
 
 const mediaJSON = "application/json"
@@ -30,25 +30,8 @@ func statusOf(err *apierrors.StatusError) metav1.Status {
 	return status
 }
 
-// respond makes an answer of this process.
-func respond(req *http.Request, code int, body any) (*http.Response, error) {
-	encoded, err := json.Marshal(body)
-	if err != nil {
-		return nil, err
-	}
-	return &http.Response{
-		Status:     strconv.Itoa(code) + " " + http.StatusText(code),
-		StatusCode: code,
-		Proto:      "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Header:        http.Header{"Content-Type": {mediaJSON}, "Content-Length": {strconv.Itoa(len(encoded))}},
-		Body:          io.NopCloser(bytes.NewReader(encoded)),
-		ContentLength: int64(len(encoded)),
-		Request:       req,
-	}, nil
-}
-
 func respondError(req *http.Request, err *apierrors.StatusError) (*http.Response, error) {
-	return respond(req, int(err.ErrStatus.Code), statusOf(err))
+	return guard.Respond(req, int(err.ErrStatus.Code), statusOf(err))
 }
 
 // ContextName is the name of the context in the kubeconfig.

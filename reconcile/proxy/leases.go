@@ -145,9 +145,9 @@ func (l *Leases) Answer(req *http.Request, r guard.Request, read func(*http.Requ
 		return respondError(req, apierrors.NewBadRequest(err.Error()))
 	}
 	if r.Verb == "delete" {
-		return respond(req, code, metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusSuccess})
+		return guard.Respond(req, code, metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusSuccess})
 	}
-	return respond(req, code, lease)
+	return guard.Respond(req, code, lease)
 }
 
 func (l *Leases) of(key string) *heldLease {
