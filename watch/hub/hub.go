@@ -204,7 +204,7 @@ func (h *Hub) batch() {
 		return
 	}
 	for s := range h.subscribers {
-		s.offer(entries)
+		s.feed.Offer(entries)
 	}
 	h.publish(state.Fold(h.Snapshot(), entries...), false)
 	clear(entries)
@@ -240,7 +240,7 @@ func (h *Hub) finish() {
 	defer h.fold.Unlock()
 	h.publish(h.Snapshot(), true)
 	for s := range h.subscribers {
-		s.end()
+		s.feed.End()
 	}
 	clear(h.subscribers)
 }

@@ -113,17 +113,9 @@ func (p *Player) stateAt(place int) (*state.Snapshot, error) {
 	if p.cursor.snapshot != nil && p.cursor.place >= from && p.cursor.place <= place {
 		from, snapshot = p.cursor.place, p.cursor.snapshot
 	}
-	for from < place {
-		p.mu.Lock()
-		n := p.index.chunkOf(from)
-		p.mu.Unlock()
-		c, entries, err := p.chunkNumber(n)
-		if err != nil {
-			return nil, err
-		}
-		upto := min(place, c.first+c.size)
-		snapshot = state.Fold(snapshot, entries[from-c.first:upto-c.first]...)
-		from = upto
+	err := p.each(from, place, func(entries []state.Entry) { snapshot = state.Fold(snapshot, entries...) })
+	if err != nil {
+		return nil, err
 	}
 	p.cursor.place, p.cursor.snapshot = place, snapshot
 	return snapshot, nil
@@ -132,19 +124,29 @@ func (p *Player) stateAt(place int) (*state.Snapshot, error) {
 // entries gives those from one place to another. The caller holds move.
 func (p *Player) entries(from, to int) ([]state.Entry, error) {
 	out := make([]state.Entry, 0, to-from)
+	err := p.each(from, to, func(entries []state.Entry) { out = append(out, entries...) })
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// each hands out the entries from one place to another, chunk by chunk. The caller
+// holds move.
+func (p *Player) each(from, to int, do func([]state.Entry)) error {
 	for from < to {
 		p.mu.Lock()
 		n := p.index.chunkOf(from)
 		p.mu.Unlock()
 		c, entries, err := p.chunkNumber(n)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		upto := min(to, c.first+c.size)
-		out = append(out, entries[from-c.first:upto-c.first]...)
+		do(entries[from-c.first : upto-c.first])
 		from = upto
 	}
-	return out, nil
+	return nil
 }
 
 // goEntry goes to a place, and shows the time of the entry before it. The caller

@@ -177,7 +177,7 @@ func (p *Player) Close() {
 		p.playing = false
 		p.changed()
 		for s := range p.streams {
-			s.end()
+			s.feed.End()
 		}
 		clear(p.streams)
 	}

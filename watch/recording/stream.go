@@ -2,10 +2,9 @@ package recording
 
 import (
 	"context"
-	"io"
-	"sync"
 	"time"
 
+	"github.com/kctl-ctrl/kctl-ctrl/watch/internal/feed"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -18,27 +17,18 @@ const backlog = 1000
 // stands above.
 type Stream struct {
 	player *Player
-	bound  int
-
-	mu      sync.Mutex
-	buffer  []state.Entry
-	missing uint64
-	lost    state.Entry
-	dropped uint64
-	ended   bool
-	news    chan struct{} // buffered
+	feed   *feed.Feed
 }
 
 // Subscribe gives the entries that are played from now on. The buffer is a number
 // of entries; 65,536 where it is zero or less. Close gives it back.
 func (p *Player) Subscribe(buffer int) *Stream {
-	if buffer <= 0 {
-		buffer = 1 << 16
-	}
-	s := &Stream{player: p, bound: buffer, news: make(chan struct{}, 1)}
+	s := &Stream{player: p, feed: feed.New(buffer)}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if s.ended = p.closed; !p.closed {
+	if p.closed {
+		s.feed.End()
+	} else {
 		p.streams[s] = struct{}{}
 	}
 	return s
@@ -46,75 +36,17 @@ func (p *Player) Subscribe(buffer int) *Stream {
 
 // Next gives the entries that are there, waiting for at least one; after Close
 // what is left, and then io.EOF. One goroutine may call it.
-func (s *Stream) Next(ctx context.Context) ([]state.Entry, error) {
-	for {
-		s.mu.Lock()
-		entries, ended := s.buffer, s.ended
-		s.buffer = nil
-		if s.missing > 0 {
-			entries = append(entries, state.Entry{Seq: s.lost.Seq, At: s.lost.At, Event: state.Dropped{Where: "subscriber", Count: s.missing}})
-			s.missing, s.lost = 0, state.Entry{}
-		}
-		s.mu.Unlock()
-		switch {
-		case len(entries) > 0:
-			return entries, nil
-		case ended:
-			return nil, io.EOF
-		}
-		select {
-		case <-s.news:
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
-	}
-}
+func (s *Stream) Next(ctx context.Context) ([]state.Entry, error) { return s.feed.Next(ctx) }
 
 // Dropped counts the entries that this stream has lost so far.
-func (s *Stream) Dropped() uint64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.dropped
-}
+func (s *Stream) Dropped() uint64 { return s.feed.Dropped() }
 
 // Close ends the stream. It may be called while Next waits.
 func (s *Stream) Close() {
 	s.player.mu.Lock()
 	delete(s.player.streams, s)
 	s.player.mu.Unlock()
-	s.end()
-}
-
-func (s *Stream) offer(entries []state.Entry, anew bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if anew { // what was not read yet is of the past
-		s.buffer, s.missing = nil, 0
-	}
-	for _, e := range entries {
-		if len(s.buffer) < s.bound {
-			s.buffer = append(s.buffer, e)
-			continue
-		}
-		s.lost = e
-		s.missing++
-		s.dropped++
-	}
-	s.signal()
-}
-
-func (s *Stream) end() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.ended = true
-	s.signal()
-}
-
-func (s *Stream) signal() {
-	select {
-	case s.news <- struct{}{}:
-	default:
-	}
+	s.feed.End()
 }
 
 // goTo makes a place the one that is shown, at a time. What is played, or stepped
@@ -142,7 +74,11 @@ func (p *Player) goTo(place int, at time.Time, moved bool) error {
 	}
 	p.place, p.snapshot, p.head = place, snapshot, at
 	for s := range p.streams {
-		s.offer(played, jump)
+		if jump { // what was not read yet is of the past
+			s.feed.Restart(played)
+		} else {
+			s.feed.Offer(played)
+		}
 	}
 	if moved {
 		p.restart()

@@ -1,0 +1,118 @@
+// Package feed holds the entries of a journal that one reader has not taken yet: in
+// order, up to a bound, and with what was lost beyond it counted in its place.
+package feed
+
+import (
+	"context"
+	"io"
+	"sync"
+
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+)
+
+// Feed is one reader's stream of a journal. A loss stands in it as a Dropped event of
+// "subscriber" with the number of the last entry lost.
+type Feed struct {
+	bound int
+
+	mu      sync.Mutex
+	buffer  []state.Entry
+	lost    state.Entry // the last one lost, while losses are not told yet
+	missing uint64
+	dropped uint64
+	ended   bool
+	news    chan struct{} // buffered
+}
+
+// New makes a feed that holds so many entries; 65,536 where it is zero or less.
+func New(bound int) *Feed {
+	if bound <= 0 {
+		bound = 1 << 16
+	}
+	return &Feed{bound: bound, news: make(chan struct{}, 1)}
+}
+
+// Next gives the entries that are there, waiting for at least one. After End it
+// gives what is left and then io.EOF. The slice is the caller's. One goroutine may
+// call Next.
+func (f *Feed) Next(ctx context.Context) ([]state.Entry, error) {
+	for {
+		entries, ended := f.take()
+		switch {
+		case len(entries) > 0:
+			return entries, nil
+		case ended:
+			return nil, io.EOF
+		}
+		select {
+		case <-f.news:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// Dropped counts the entries that this feed has lost so far.
+func (f *Feed) Dropped() uint64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.dropped
+}
+
+func (f *Feed) take() (entries []state.Entry, ended bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	entries, f.buffer = f.buffer, nil
+	if f.missing > 0 {
+		// The buffer was full from the first loss until now.
+		entries = append(entries, state.Entry{
+			Seq: f.lost.Seq, At: f.lost.At,
+			Event: state.Dropped{Where: "subscriber", Count: f.missing},
+		})
+		f.missing, f.lost = 0, state.Entry{}
+	}
+	return entries, f.ended
+}
+
+// Offer adds entries, and never waits.
+func (f *Feed) Offer(entries []state.Entry) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.add(entries)
+}
+
+// Restart puts entries in the place of those that were not taken yet.
+func (f *Feed) Restart(entries []state.Entry) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.buffer, f.missing = nil, 0
+	f.add(entries)
+}
+
+func (f *Feed) add(entries []state.Entry) {
+	for _, e := range entries {
+		if len(f.buffer) < f.bound {
+			f.buffer = append(f.buffer, e)
+			continue
+		}
+		f.lost = e
+		f.missing++
+		f.dropped++
+	}
+	f.signal()
+}
+
+// End says that nothing more comes.
+func (f *Feed) End() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.ended = true
+	f.signal()
+}
+
+func (f *Feed) signal() {
+	select {
+	case f.news <- struct{}{}:
+	default:
+	}
+}
