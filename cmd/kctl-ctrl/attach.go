@@ -77,14 +77,11 @@ func (a *attachFlags) check() error {
 // open finds the process to look into, or starts loops in this one, and says on
 // standard error which it is. closing must be called in either case but an error.
 func (a *attachFlags) open(ctx context.Context, streams genericiooptions.IOStreams, cluster *genericclioptions.ConfigFlags) (host attach.Host, closing func(), err error) {
-	contexts, err := contextsOf(cluster)
+	one, err := oneContext(cluster, "several contexts")
 	if err != nil {
 		return nil, nil, err
 	}
-	if len(contexts) > 1 {
-		return nil, nil, errors.New("several contexts: choose one with --context")
-	}
-	return a.openIn(ctx, streams, contexts[0])
+	return a.openIn(ctx, streams, one)
 }
 
 // openIn is open for one of several contexts.

@@ -36,9 +36,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/sandbox"
-	"github.com/kctl-ctrl/kctl-ctrl/watch/connect"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -271,16 +269,7 @@ func application(app int, namespace string) map[string]map[string]any {
 // defineTypes creates the CustomResourceDefinitions and waits until all are
 // served.
 func defineTypes(ctx context.Context, sb *sandbox.Sandbox) error {
-	endpoint := sb.Endpoint()
-	grant, err := guard.GrantSandbox(endpoint.URL, endpoint.CA, sandbox.Recognise)
-	if err != nil {
-		return err
-	}
-	open, err := guard.New(guard.Options{Mode: state.ModeActive, Grant: grant})
-	if err != nil {
-		return err
-	}
-	config, err := connect.Server(connect.Endpoint(endpoint), open.Wrap, connect.Limits{QPS: -1})
+	config, err := seedConfig(sb)
 	if err != nil {
 		return err
 	}

@@ -120,23 +120,7 @@ func fill(b *testing.B, run func(*filled)) time.Duration {
 		b.Fatal(err)
 	}
 	defer sb.Close(context.Background())
-	endpoint := sb.Endpoint()
-	grant, err := guard.GrantSandbox(endpoint.URL, endpoint.CA, sandbox.Recognise)
-	if err != nil {
-		b.Fatal(err)
-	}
-	open, err := guard.New(guard.Options{Mode: state.ModeActive, Grant: grant})
-	if err != nil {
-		b.Fatal(err)
-	}
-	config, err := connect.Server(connect.Endpoint(endpoint), open.Wrap, connect.Limits{QPS: -1})
-	if err != nil {
-		b.Fatal(err)
-	}
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		b.Fatal(err)
-	}
+	client := seedClient(b, sb)
 	pods := make(chan struct{}, fillDeployments*fillReplicas+1)
 	factory := informers.NewSharedInformerFactory(client, 0)
 	if _, err := factory.Core().V1().Pods().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -79,19 +78,16 @@ func (o *cascadeOptions) run(ctx context.Context) error {
 	if err := o.printer.complete(o.Out); err != nil {
 		return err
 	}
-	contexts, err := contextsOf(o.cluster)
+	cluster, err := oneContext(o.cluster, "a deletion is in one cluster")
 	if err != nil {
 		return err
-	}
-	if len(contexts) > 1 {
-		return errors.New("a deletion is in one cluster: choose one with --context")
 	}
 	ctx, cancel := withSignals(ctx, o.ErrOut, "stopped")
 	defer cancel()
 	progress := newProgress(o.ErrOut)
 	defer progress.done()
 	started := o.now()
-	c, err := o.open(contexts[0], progress.line)
+	c, err := o.open(cluster, progress.line)
 	if err != nil {
 		return err
 	}

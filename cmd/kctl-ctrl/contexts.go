@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -42,6 +43,19 @@ func contextsOf(flags *genericclioptions.ConfigFlags) ([]clusterContext, error) 
 		out = append(out, clusterContext{name: name, flags: withContext(flags, name)})
 	}
 	return out, nil
+}
+
+// oneContext gives the cluster that --context names. why says of several that they are
+// too many.
+func oneContext(flags *genericclioptions.ConfigFlags, why string) (clusterContext, error) {
+	contexts, err := contextsOf(flags)
+	if err != nil {
+		return clusterContext{}, err
+	}
+	if len(contexts) > 1 {
+		return clusterContext{}, errors.New(why + ": choose one with --context")
+	}
+	return contexts[0], nil
 }
 
 // withContext copies the flags, for another context.

@@ -39,7 +39,6 @@ import (
 
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/sandbox"
-	"github.com/kctl-ctrl/kctl-ctrl/watch/connect"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/recording"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
@@ -87,25 +86,7 @@ func newContested(t *testing.T) *contested {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = sb.Close(context.Background()) })
-	endpoint := sb.Endpoint()
-	grant, err := guard.GrantSandbox(endpoint.URL, endpoint.CA, sandbox.Recognise)
-	if err != nil {
-		t.Fatal(err)
-	}
-	open, err := guard.New(guard.Options{Mode: state.ModeActive, Grant: grant})
-	if err != nil {
-		t.Fatal(err)
-	}
-	config, err := connect.Server(connect.Endpoint(endpoint), open.Wrap, connect.Limits{QPS: -1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	config.UserAgent = "seed"
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &contested{Sandbox: sb, client: client}
+	return &contested{Sandbox: sb, client: seedClient(t, sb)}
 }
 
 // way is an instance's own way to the cluster: a proxy that has the API server know

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -189,19 +190,11 @@ func (o *execOptions) run(ctx context.Context, args []string) error {
 	ctx, signals := passSignals(ctx, o.ErrOut, asking.passed(passedSignals())...)
 	defer signals.stop()
 
-	s, err := newSession(sessionOptions{logFile: o.logs.file, logVerbosity: o.logs.verbosity})
+	s, recorder, stop, err := o.session(asking, 0)
 	if err != nil {
 		return err
 	}
-	s.decide(asking.decision)
-	if asking.policy != nil {
-		defer releaseBySignal(s)()
-	}
-	recorder, err := o.recording.start(s)
-	if err != nil {
-		s.shutDown(o.ErrOut)
-		return err
-	}
+	defer stop()
 	printer := o.journal.printer(genericiooptions.IOStreams{In: o.In, Out: lines, ErrOut: o.ErrOut}, s)
 	ctx, endAsking := asking.start(ctx, s, printer)
 
@@ -211,6 +204,24 @@ func (o *execOptions) run(ctx context.Context, args []string) error {
 	recorder.wait()
 	printer.wait()
 	return o.report(s, err, printer, recorder)
+}
+
+// session is one whose writes are asked about, and what records it. Until stop is
+// called, a signal releases the brake of its policy.
+func (o *execOptions) session(asking *commandAsking, horizon time.Duration) (s *session, r *recorder, stop func(), err error) {
+	if s, err = newSession(sessionOptions{logFile: o.logs.file, logVerbosity: o.logs.verbosity, horizon: horizon}); err != nil {
+		return nil, nil, nil, err
+	}
+	s.decide(asking.decision)
+	if r, err = o.recording.start(s); err != nil {
+		s.shutDown(o.ErrOut)
+		return nil, nil, nil, err
+	}
+	stop = func() {}
+	if asking.policy != nil {
+		stop = releaseBySignal(s)
+	}
+	return s, r, stop, nil
 }
 
 // report says what there is to say at the end. What the command came to counts more

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"bufio"
-	"bytes"
 	"errors"
 	"io"
 	"os"
@@ -63,6 +61,27 @@ func (p *proof) seedConfigMaps(t *testing.T) {
 	}
 }
 
+// plainOperator is the command line of the operator of plain client-go, which works as
+// it is told to: "1" to its end, "watch" until it is stopped.
+func plainOperator(t *testing.T, works string) []string {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return []string{"env", asOperator + "=" + works, self}
+}
+
+// kubeconfig leads to the proof's sandbox.
+func (p *proof) kubeconfig(t *testing.T) string {
+	t.Helper()
+	path, err := p.WriteKubeconfig("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
 // builtOperator builds testdata/operator, a module of its own. The name of the
 // binary is its user agent: controller-runtime's election has a client of its own.
 func builtOperator(t *testing.T) string {
@@ -115,17 +134,10 @@ func journalOf(t *testing.T, path string) []state.Event {
 func TestExecDryRunPersistsNothing(t *testing.T) {
 	p := newProof(t)
 	p.seedForOperator(t)
-	kubeconfig, err := p.WriteKubeconfig("")
-	if err != nil {
-		t.Fatal(err)
-	}
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	kubeconfig := p.kubeconfig(t)
 	for _, operator := range []string{"plain-operator", "runtime-operator"} {
 		t.Run(operator, func(t *testing.T) {
-			command := []string{"env", asOperator + "=1", self}
+			command := plainOperator(t, "1")
 			if operator == "runtime-operator" {
 				command = []string{builtOperator(t)}
 			}
@@ -198,14 +210,7 @@ func checkOperatorJournal(t *testing.T, events []state.Event, operator string, m
 func TestProofSeesExecWithABrokenGuard(t *testing.T) {
 	p := newProof(t)
 	p.seedForOperator(t)
-	kubeconfig, err := p.WriteKubeconfig("")
-	if err != nil {
-		t.Fatal(err)
-	}
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	kubeconfig := p.kubeconfig(t)
 	before := p.revisions(t)
 	s, err := newSession(sessionOptions{logFile: filepath.Join(t.TempDir(), "log")})
 	if err != nil {
@@ -217,7 +222,7 @@ func TestProofSeesExecWithABrokenGuard(t *testing.T) {
 	o.kubeconfig.KubeConfig = &kubeconfig
 	ctx, signals := passSignals(t.Context(), os.Stderr, passedSignals()...)
 	defer signals.stop()
-	if err := o.work(ctx, s, signals, state.ModeDryRunServer, nil, &userCommand{args: []string{"env", asOperator + "=1", self}, streams: o.IOStreams}); err != nil {
+	if err := o.work(ctx, s, signals, state.ModeDryRunServer, nil, &userCommand{args: plainOperator(t, "1"), streams: o.IOStreams}); err != nil {
 		t.Fatal(err)
 	}
 	gone := changes(before, p.revisions(t))
@@ -234,32 +239,15 @@ func TestProofSeesExecWithABrokenGuard(t *testing.T) {
 func TestExecStreams(t *testing.T) {
 	p := newProof(t)
 	p.seedForOperator(t)
-	kubeconfig, err := p.WriteKubeconfig("")
-	if err != nil {
-		t.Fatal(err)
-	}
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	command := program(t, "exec", "--kubeconfig", kubeconfig, "--", "env", asOperator+"=watch", self)
-	var stderr bytes.Buffer
-	command.Stderr = &stderr
-	stdout, err := command.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := command.Start(); err != nil {
-		t.Fatal(err)
-	}
-	lines := bufio.NewScanner(stdout)
+	command := program(t, append([]string{"exec", "--kubeconfig", p.kubeconfig(t), "--"}, plainOperator(t, "watch")...)...)
+	lines, _, _ := started(t, command)
 	until(t, lines, "waiting for late")
 	if _, err := p.client(t).CoreV1().ConfigMaps("default").Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "late"}}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	until(t, lines, "late is here")
 	if err := command.Wait(); err != nil {
-		t.Errorf("%v\n%s", err, stderr.String())
+		t.Error(err)
 	}
 }
 
@@ -268,18 +256,8 @@ func TestExecStreams(t *testing.T) {
 func inSandbox(t *testing.T, script string) (command *exec.Cmd, stdout io.Reader) {
 	t.Helper()
 	command = program(t, "exec", "--sandbox", "--nodes=0", "--controllers=", "--journal-file", filepath.Join(t.TempDir(), "journal"), "--", "sh", "-c", script)
-	stdout, err := command.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := command.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = command.Process.Kill()
-		_ = command.Wait()
-	})
-	until(t, bufio.NewScanner(stdout), "ready")
+	lines, stdout, _ := started(t, command)
+	until(t, lines, "ready")
 	return command, stdout
 }
 

@@ -40,10 +40,7 @@ func (p *proof) wrote(t *testing.T, operator string) []string {
 func TestExecAsks(t *testing.T) {
 	p := newProof(t)
 	p.seedConfigMaps(t)
-	kubeconfig, err := p.WriteKubeconfig("")
-	if err != nil {
-		t.Fatal(err)
-	}
+	kubeconfig := p.kubeconfig(t)
 	operator := builtOperator(t)
 	dir := t.TempDir()
 	journal, output := filepath.Join(dir, "journal"), filepath.Join(dir, "output")
@@ -116,15 +113,8 @@ func TestExecAsksNobody(t *testing.T) {
 func TestExecOnTheScreen(t *testing.T) {
 	p := newProof(t)
 	p.seedConfigMaps(t)
-	kubeconfig, err := p.WriteKubeconfig("")
-	if err != nil {
-		t.Fatal(err)
-	}
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	x := onTerminal(t, 120, 32, "exec", "--tui", "--active", "--ask", "--kubeconfig", kubeconfig, "--", "env", asOperator+"=watch", self)
+	args := []string{"exec", "--tui", "--active", "--ask", "--kubeconfig", p.kubeconfig(t), "--"}
+	x := onTerminal(t, 120, 32, append(args, plainOperator(t, "watch")...)...)
 	x.shows("ACTIVE", "1 WAIT FOR YOU: A", "plain-operator", "client", "no loop runs here; clients of the command: 1")
 	x.press("A").shows("create configmaps default/parent-child", "← the client plain-operator/v1")
 	if wrote := p.wrote(t, "plain-operator"); len(wrote) > 0 {

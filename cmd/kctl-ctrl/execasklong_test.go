@@ -16,27 +16,12 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
-// plainOperator is the command line of the operator of plain client-go, and a
-// kubeconfig for a cluster that has what it acts on.
-func plainOperator(t *testing.T, p *proof) (kubeconfig string, command []string) {
-	t.Helper()
-	kubeconfig, err := p.WriteKubeconfig("")
-	if err != nil {
-		t.Fatal(err)
-	}
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return kubeconfig, []string{"env", asOperator + "=1", self}
-}
-
 // A dry run asks too: nothing of a write is tried before the yes, and nothing is
 // stored after it. The election is answered beside the lease's holder all the while.
 func TestAskedExecDry(t *testing.T) {
 	p := newProof(t)
 	p.seedForOperator(t)
-	kubeconfig, command := plainOperator(t, p)
+	kubeconfig, command := p.kubeconfig(t), plainOperator(t, "1")
 	for _, mode := range []state.Mode{state.ModeDryRunClient, state.ModeDryRunServer} {
 		t.Run(string(mode), func(t *testing.T) {
 			before := p.revisions(t)
@@ -68,7 +53,7 @@ func TestAskedExecDry(t *testing.T) {
 func TestAskedExecBrake(t *testing.T) {
 	p := newProof(t)
 	p.seedConfigMaps(t)
-	kubeconfig, operator := plainOperator(t, p)
+	kubeconfig, operator := p.kubeconfig(t), plainOperator(t, "1")
 	policy := filepath.Join(t.TempDir(), "policy.yaml")
 	text := "apiVersion: kctl-ctrl.dev/v1alpha1\nkind: ApprovePolicy\nallow:\n" +
 		"- {controllers: [plain-operator], verbs: [create, apply, patch, update, delete], kinds: [ConfigMap], namespaces: [default]}\nlimits: {writesPerMinute: 2}\n"
@@ -109,7 +94,7 @@ func TestAskedExecWithABrokenGate(t *testing.T) {
 	for _, broken := range []bool{false, true} {
 		p := newProof(t)
 		p.seedConfigMaps(t)
-		kubeconfig, operator := plainOperator(t, p)
+		kubeconfig, operator := p.kubeconfig(t), plainOperator(t, "1")
 		s, err := newSession(sessionOptions{logFile: filepath.Join(t.TempDir(), "log")})
 		if err != nil {
 			t.Fatal(err)

@@ -50,19 +50,11 @@ func (o *execOptions) runScreen(ctx context.Context, mode state.Mode, objects []
 	others := slices.DeleteFunc(passedSignals(), func(s os.Signal) bool { return slices.Contains(stopSignals(), s) })
 	ctx, signals := passSignals(ctx, discard{}, asking.passed(others)...)
 	defer signals.stop()
-	s, err := newSession(sessionOptions{logFile: o.logs.file, logVerbosity: o.logs.verbosity, horizon: 3 * time.Second})
+	s, recorder, stop, err := o.session(asking, 3*time.Second)
 	if err != nil {
 		return err
 	}
-	s.decide(asking.decision)
-	if asking.policy != nil {
-		defer releaseBySignal(s)()
-	}
-	recorder, err := o.recording.start(s)
-	if err != nil {
-		s.shutDown(o.ErrOut)
-		return err
-	}
+	defer stop()
 	var printer *printer
 	if o.journalFile != "" {
 		printer = o.journal.printer(genericiooptions.IOStreams{In: o.In, Out: lines, ErrOut: o.ErrOut}, s)

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"crypto/tls"
 	"encoding/hex"
 	"errors"
@@ -124,26 +123,8 @@ func underUmask(command *exec.Cmd, umask string) {
 // output; end interrupts it, and waits.
 func beginning(t *testing.T, command *exec.Cmd, text string) (end func()) {
 	t.Helper()
-	var stderr strings.Builder
-	command.Stderr = &stderr
-	stdout, err := command.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := command.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = command.Process.Kill()
-		_ = command.Wait()
-	})
-	lines := bufio.NewScanner(stdout)
-	for !strings.Contains(lines.Text(), text) {
-		if !lines.Scan() {
-			_ = command.Wait()
-			t.Fatalf("%q ended without saying %q: %s", command.Args, text, stderr.String())
-		}
-	}
+	lines, stdout, stderr := started(t, command)
+	until(t, lines, text)
 	return func() {
 		t.Helper()
 		_ = command.Process.Signal(os.Interrupt)

@@ -9,12 +9,8 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	coordinationv1beta1 "k8s.io/api/coordination/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
 
-	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/sandbox"
-	"github.com/kctl-ctrl/kctl-ctrl/watch/connect"
-	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
 // Candidates of coordinated leader election, from an API server that serves
@@ -28,23 +24,7 @@ func TestLeaseCandidates(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = sb.Close(context.Background()) })
-	endpoint := sb.Endpoint()
-	grant, err := guard.GrantSandbox(endpoint.URL, endpoint.CA, sandbox.Recognise)
-	if err != nil {
-		t.Fatal(err)
-	}
-	open, err := guard.New(guard.Options{Mode: state.ModeActive, Grant: grant})
-	if err != nil {
-		t.Fatal(err)
-	}
-	config, err := connect.Server(connect.Endpoint(endpoint), open.Wrap, connect.Limits{QPS: -1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := seedClient(t, sb)
 	holder, seconds := "shop-operator-1", int32(3600)
 	now := metav1.NowMicro()
 	if _, err := client.CoordinationV1().Leases("default").Create(t.Context(), &coordinationv1.Lease{

@@ -38,6 +38,29 @@ func program(t testing.TB, args ...string) *exec.Cmd {
 	return command
 }
 
+// started starts a process, which does not outlive the test. What it has said on its
+// standard error is told where the test fails.
+func started(t *testing.T, command *exec.Cmd) (lines *bufio.Scanner, stdout io.Reader, stderr *strings.Builder) {
+	t.Helper()
+	stderr = &strings.Builder{}
+	command.Stderr = stderr
+	stdout, err := command.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = command.Process.Kill()
+		_ = command.Wait()
+		if t.Failed() && stderr.Len() > 0 {
+			t.Logf("%q said %s", command.Args, stderr)
+		}
+	})
+	return bufio.NewScanner(stdout), stdout, stderr
+}
+
 // repository is the root of the source tree.
 func repository(t testing.TB) string {
 	t.Helper()
@@ -114,16 +137,7 @@ func TestInterrupt(t *testing.T) {
 	for _, signal := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
 		t.Run(signal.String(), func(t *testing.T) {
 			command := program(t, "run", "--sandbox", "--nodes=0", "--controllers=deployment")
-			var stderr bytes.Buffer
-			command.Stderr = &stderr
-			stdout, err := command.StdoutPipe()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := command.Start(); err != nil {
-				t.Fatal(err)
-			}
-			lines := bufio.NewScanner(stdout)
+			lines, stdout, stderr := started(t, command)
 			until(t, lines, "1 loop runs: deployment")
 			begin := time.Now()
 			if err := command.Process.Signal(signal); err != nil {
@@ -133,7 +147,7 @@ func TestInterrupt(t *testing.T) {
 				t.Fatal(err)
 			}
 			if err := command.Wait(); err != nil {
-				t.Errorf("exit: %v\n%s", err, stderr.String())
+				t.Errorf("exit: %v", err)
 			}
 			t.Logf("ended after %s", time.Since(begin).Round(time.Millisecond))
 			if !strings.Contains(stderr.String(), "stopping the loops") {

@@ -91,29 +91,15 @@ func (p *proof) awaitOwnWrites(t *testing.T) {
 // client writes for real, as the user agent that mutations leaves out.
 func (p *proof) client(t *testing.T) kubernetes.Interface {
 	t.Helper()
-	client, err := kubernetes.NewForConfig(p.config(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return client
+	return seedClient(t, p.Sandbox)
 }
 
 func (p *proof) config(t *testing.T) *rest.Config {
 	t.Helper()
-	endpoint := p.Endpoint()
-	grant, err := guard.GrantSandbox(endpoint.URL, endpoint.CA, sandbox.Recognise)
+	config, err := seedConfig(p.Sandbox)
 	if err != nil {
 		t.Fatal(err)
 	}
-	open, err := guard.New(guard.Options{Mode: state.ModeActive, Grant: grant})
-	if err != nil {
-		t.Fatal(err)
-	}
-	config, err := connect.Server(connect.Endpoint(endpoint), open.Wrap, connect.Limits{QPS: -1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	config.UserAgent, config.WarningHandler = "seed", rest.NoWarnings{}
 	return config
 }
 
@@ -268,7 +254,7 @@ func (p *proof) mutations(t *testing.T) (all, real []string) {
 		if err := json.Unmarshal(lines.Bytes(), &event); err != nil {
 			t.Fatal(err)
 		}
-		seed, itself := event.UserAgent == "seed", event.User.Username == "system:apiserver"
+		seed, itself := event.UserAgent == seedAgent, event.User.Username == "system:apiserver"
 		if seed || itself || event.Stage != auditv1.StageResponseComplete || !mutating(event) {
 			continue
 		}

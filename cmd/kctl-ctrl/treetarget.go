@@ -282,7 +282,11 @@ func (c *ownersOf) contextName() string {
 
 // completeOwned completes TYPE/NAME for the types that own most.
 func completeOwned() func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	return completeTypeName(map[string]schema.GroupVersionResource{
+	return completeTypeName(typesThatOwn())
+}
+
+func typesThatOwn() map[string]schema.GroupVersionResource {
+	return map[string]schema.GroupVersionResource{
 		"deployment":  {Group: "apps", Version: "v1", Resource: "deployments"},
 		"replicaset":  {Group: "apps", Version: "v1", Resource: "replicasets"},
 		"statefulset": {Group: "apps", Version: "v1", Resource: "statefulsets"},
@@ -292,5 +296,5 @@ func completeOwned() func(*cobra.Command, []string, string) ([]string, cobra.She
 		"service":     {Version: "v1", Resource: "services"},
 		"pod":         {Version: "v1", Resource: "pods"},
 		"node":        {Version: "v1", Resource: "nodes"},
-	})
+	}
 }

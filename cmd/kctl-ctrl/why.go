@@ -79,21 +79,12 @@ is missing; --loops=false leaves the loops out.`,
 
 // completeWhy completes TYPE/NAME for the types that people ask about.
 func completeWhy() completion {
-	return completeTypeName(map[string]schema.GroupVersionResource{
-		"deployment":              {Group: "apps", Version: "v1", Resource: "deployments"},
-		"replicaset":              {Group: "apps", Version: "v1", Resource: "replicasets"},
-		"statefulset":             {Group: "apps", Version: "v1", Resource: "statefulsets"},
-		"daemonset":               {Group: "apps", Version: "v1", Resource: "daemonsets"},
-		"job":                     {Group: "batch", Version: "v1", Resource: "jobs"},
-		"cronjob":                 {Group: "batch", Version: "v1", Resource: "cronjobs"},
-		"horizontalpodautoscaler": {Group: "autoscaling", Version: "v2", Resource: "horizontalpodautoscalers"},
-		"poddisruptionbudget":     {Group: "policy", Version: "v1", Resource: "poddisruptionbudgets"},
-		"persistentvolumeclaim":   {Version: "v1", Resource: "persistentvolumeclaims"},
-		"service":                 {Version: "v1", Resource: "services"},
-		"pod":                     {Version: "v1", Resource: "pods"},
-		"namespace":               {Version: "v1", Resource: "namespaces"},
-		"node":                    {Version: "v1", Resource: "nodes"},
-	})
+	types := typesThatOwn()
+	types["horizontalpodautoscaler"] = schema.GroupVersionResource{Group: "autoscaling", Version: "v2", Resource: "horizontalpodautoscalers"}
+	types["poddisruptionbudget"] = schema.GroupVersionResource{Group: "policy", Version: "v1", Resource: "poddisruptionbudgets"}
+	types["persistentvolumeclaim"] = schema.GroupVersionResource{Version: "v1", Resource: "persistentvolumeclaims"}
+	types["namespace"] = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
+	return completeTypeName(types)
 }
 
 func (o *whyOptions) check() (state.Mode, error) {
@@ -118,19 +109,16 @@ func (o *whyOptions) run(ctx context.Context) error {
 	if err := o.printer.complete(o.Out); err != nil {
 		return err
 	}
-	contexts, err := contextsOf(o.cluster)
+	cluster, err := oneContext(o.cluster, "an object is in one cluster")
 	if err != nil {
 		return err
-	}
-	if len(contexts) > 1 {
-		return errors.New("an object is in one cluster: choose one with --context")
 	}
 	ctx, cancel := withSignals(ctx, o.ErrOut, "stopped")
 	defer cancel()
 	progress := newProgress(o.ErrOut)
 	defer progress.done()
 	started := o.now()
-	c, err := o.open(contexts[0], progress.line)
+	c, err := o.open(cluster, progress.line)
 	if err != nil {
 		return err
 	}
