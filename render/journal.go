@@ -34,10 +34,7 @@ type JournalOptions struct {
 	// Slow is the duration from which on a sync is printed though it wrote
 	// nothing; one second where it is zero.
 	Slow time.Duration
-	// Since, where it is set, makes times relative to it, as "+1.204s";
-	// otherwise they are of the day, in Location.
-	Since time.Time
-	// Location is UTC where it is nil.
+	// Location is where times of the day are told; UTC where it is nil.
 	Location *time.Location
 	// NameWidth is the width of the controllers' column; 20 where it is zero.
 	// Longer names move their line.
@@ -200,9 +197,6 @@ func (j *Journal) head(e state.Entry) line {
 }
 
 func (j *Journal) time(at time.Time) string {
-	if !j.opts.Since.IsZero() {
-		return fmt.Sprintf("%+9.3fs", at.Sub(j.opts.Since).Seconds())
-	}
 	return at.In(j.opts.Location).Format("15:04:05.000")
 }
 

@@ -89,7 +89,7 @@ func printed(t *testing.T, opts JournalOptions) string {
 func TestJournal(t *testing.T) {
 	for name, opts := range map[string]JournalOptions{
 		"essential":  {},
-		"everything": {Verbosity: Everything, Since: noon},
+		"everything": {Verbosity: Everything},
 		"diffs":      {Diffs: true, NameWidth: 14},
 		"narrow":     {Verbosity: Everything, Width: 60, Diffs: true},
 		"color":      {Verbosity: Everything, Diffs: true, Color: true, Location: time.FixedZone("CET", 3600)},

@@ -13,9 +13,6 @@ import (
 // PlanOptions shape a plan.
 type PlanOptions struct {
 	Color bool
-	// Defaults lists the fields that the API server's defaulting set, which
-	// are counted otherwise.
-	Defaults bool
 }
 
 // WritePlan prints a plan: the counts first, then a tree per object that nobody

@@ -31,7 +31,7 @@ func TestWritePlan(t *testing.T) {
 			if err := yaml.UnmarshalStrict(raw, &p); err != nil {
 				t.Fatal(err)
 			}
-			for suffix, opts := range map[string]PlanOptions{".txt": {}, ".color.txt": {Color: true, Defaults: true}} {
+			for suffix, opts := range map[string]PlanOptions{".txt": {}, ".color.txt": {Color: true}} {
 				golden := strings.TrimSuffix(path, ".yaml") + suffix
 				var out strings.Builder
 				if err := WritePlan(&out, p, opts); err != nil {
@@ -72,7 +72,7 @@ func TestWritePlanIsInert(t *testing.T) {
 		Unsettled:    []string{evil},
 	}
 	var out strings.Builder
-	if err := WritePlan(&out, p, PlanOptions{Defaults: true}); err != nil {
+	if err := WritePlan(&out, p, PlanOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if i := strings.IndexFunc(out.String(), func(r rune) bool { return r != '\n' && !state.Printable(r) && r != '\ufffd' }); i >= 0 {

@@ -24,11 +24,9 @@ func (t *planText) fields(diffs []state.PlanFieldDiff) {
 		}
 		object = d.PlanObject
 		switch {
-		case d.By == state.PlanByServer && !t.opts.Defaults:
+		case d.By == state.PlanByServer:
 			t.print(2, line{{"and " + counted(len(d.Changes), "default", "defaults") + " set by the API server", dim}})
 			continue
-		case d.By == state.PlanByServer:
-			t.print(2, line{{"by the API server:", dim}})
 		case d.By == state.PlanByControllers:
 			t.print(2, line{{"by controllers:", dim}})
 		}

@@ -15,7 +15,7 @@ import (
 
 // replay shows a recording. Nothing of a cluster is asked.
 func (o *tuiOptions) replay(ctx context.Context, theme *tui.Theme) error {
-	player, err := recording.Play(o.from, recording.PlayerOptions{})
+	player, err := recording.Play(o.from)
 	if err != nil {
 		return err
 	}

@@ -38,22 +38,6 @@ func (m *Manager) HealthChecks() map[string]func(*http.Request) error {
 	return checks
 }
 
-// DebugHandlers returns what upstream serves below /debug/controllers/<name>:
-// the garbage collector's graph.
-func (m *Manager) DebugHandlers() map[string]http.Handler {
-	handlers := map[string]http.Handler{}
-	m.eachBuilt(func(r *row, loops []loop) {
-		for _, l := range loops {
-			if d, ok := l.target.(controller.Debuggable); ok {
-				if h := d.DebuggingHandler(); h != nil {
-					handlers[r.name] = h
-				}
-			}
-		}
-	})
-	return handlers
-}
-
 func (m *Manager) alright(name string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

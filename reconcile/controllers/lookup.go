@@ -1,11 +1,6 @@
 package controllers
 
 import (
-	"context"
-	"errors"
-	"fmt"
-	"slices"
-	"strings"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -70,24 +65,4 @@ func (m *Manager) noteInformers() {
 		}
 	})
 	m.informed.Store(&types)
-}
-
-// WaitForSync waits until the informers that the loops began with have listed
-// their types. The error names those that had not when ctx was done.
-func (m *Manager) WaitForSync(ctx context.Context) error {
-	w := m.world.Load()
-	if w == nil {
-		return errors.New("wait for informers: the controllers have not been started")
-	}
-	var late []string
-	for t, synced := range w.informers.WaitForCacheSync(ctx.Done()) {
-		if !synced {
-			late = append(late, t.Elem().Name())
-		}
-	}
-	if len(late) == 0 {
-		return nil
-	}
-	slices.Sort(late)
-	return fmt.Errorf("wait for informers of %s: %w", strings.Join(late, ", "), context.Cause(ctx))
 }

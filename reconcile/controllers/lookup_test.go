@@ -13,11 +13,9 @@ import (
 func TestLookup(t *testing.T) {
 	cluster := newEmptyCluster(t)
 	m := start(t, cluster, []string{"--controllers=job"}, nil)
-	if err := m.WaitForSync(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	waitForSync(t, m)
 	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "import"}}
-	if err := m.Informers().Batch().V1().Jobs().Informer().GetStore().Add(job); err != nil {
+	if err := informersOf(m).Batch().V1().Jobs().Informer().GetStore().Add(job); err != nil {
 		t.Fatal(err)
 	}
 	ref := state.Ref{Group: "batch", Resource: "jobs", Namespace: "shop", Name: "import"}
@@ -31,8 +29,8 @@ func TestLookup(t *testing.T) {
 	if got := m.Lookup(state.Ref{Group: "apps", Resource: "deployments", Namespace: "shop", Name: "web"}); got != nil {
 		t.Errorf("a type without informer: %v", got)
 	}
-	m.Informers().Start(t.Context().Done())
-	for typ := range m.Informers().WaitForCacheSync(t.Context().Done()) {
+	informersOf(m).Start(t.Context().Done())
+	for typ := range informersOf(m).WaitForCacheSync(t.Context().Done()) {
 		if typ.Elem().Name() == "Deployment" {
 			t.Error("Lookup made an informer")
 		}
@@ -43,11 +41,9 @@ func TestLookup(t *testing.T) {
 // before, with all loops built.
 func BenchmarkLookup(b *testing.B) {
 	m := start(b, newEmptyCluster(b), []string{everything()}, nil)
-	if err := m.WaitForSync(b.Context()); err != nil {
-		b.Fatal(err)
-	}
+	waitForSync(b, m)
 	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "import"}}
-	if err := m.Informers().Batch().V1().Jobs().Informer().GetStore().Add(job); err != nil {
+	if err := informersOf(m).Batch().V1().Jobs().Informer().GetStore().Add(job); err != nil {
 		b.Fatal(err)
 	}
 	for name, ref := range map[string]state.Ref{

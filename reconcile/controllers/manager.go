@@ -15,7 +15,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/informers"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
@@ -401,14 +400,6 @@ func (m *Manager) running() []string {
 	}
 	slices.Sort(out)
 	return out
-}
-
-// Informers returns the shared informer factory; nil before Start.
-func (m *Manager) Informers() informers.SharedInformerFactory {
-	if w := m.world.Load(); w != nil {
-		return w.informers
-	}
-	return nil
 }
 
 func named(ctx context.Context, name string) context.Context {

@@ -378,10 +378,16 @@ func TestUnreachable(t *testing.T) {
 	stop(t, m)
 }
 
-func TestDebugHandlers(t *testing.T) {
-	m := start(t, newEmptyCluster(t), []string{"--controllers=garbagecollector,job"}, nil)
-	if h := m.DebugHandlers(); len(h) != 1 || h["garbage-collector-controller"] == nil {
-		t.Errorf("debug handlers %v", h)
+// informersOf are those of a manager that was started.
+func informersOf(m *Manager) informers.SharedInformerFactory { return m.world.Load().informers }
+
+// waitForSync waits until the informers that the loops began with have listed.
+func waitForSync(t testing.TB, m *Manager) {
+	t.Helper()
+	for typ, synced := range informersOf(m).WaitForCacheSync(t.Context().Done()) {
+		if !synced {
+			t.Fatalf("the informer of %s has not listed", typ)
+		}
 	}
 }
 

@@ -38,9 +38,7 @@ func TestStartMoreOneByOne(t *testing.T) {
 			continue
 		}
 		within(t, r.name+" runs", func() bool { return statusOf(m, r.name) == state.ControllerRunning })
-		if err := m.WaitForSync(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		waitForSync(t, m)
 		for _, g := range r.informers() {
 			if of := (*m.informed.Load())[g.GroupResource()]; of == nil || of.GroupVersionResource != g {
 				t.Errorf("%s is not looked up in the informer of %s", g, r.name)

@@ -77,9 +77,7 @@ func TestNamespace(t *testing.T) {
 			t.Errorf("%s is %s: %s", s.Controller, s.Status, s.Reason)
 		}
 	}
-	if err := m.WaitForSync(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	waitForSync(t, m)
 	quota := schema.GroupVersionResource{Version: "v1", Resource: "resourcequotas"}
 	within(t, "the quota controller reads its type", func() bool {
 		return slices.ContainsFunc(cluster.seen(), func(r request) bool { return r.resource == quota && r.namespace == "shop" })

@@ -32,9 +32,7 @@ func TestTapsFit(t *testing.T) {
 	within(t, "the controllers run", func() bool {
 		return !slices.ContainsFunc(m.Statuses(), func(s state.ControllerChanged) bool { return s.Status == state.ControllerStarting })
 	})
-	if err := m.WaitForSync(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	waitForSync(t, m)
 	for i := range m.rows {
 		r := &m.rows[i]
 		if statusOf(m, r.name) != state.ControllerRunning {

@@ -181,9 +181,6 @@ func New(o Options) (*Election, error) {
 	return e, nil
 }
 
-// Identity is what this process holds the lease as.
-func (e *Election) Identity() string { return e.identity }
-
 // Lease is "namespace/name".
 func (e *Election) Lease() string { return e.lease.Key() }
 

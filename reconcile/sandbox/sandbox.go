@@ -324,9 +324,6 @@ func (s *Sandbox) EtcdEndpoint() string { return "unix://" + s.dir.file(wire.Etc
 // AuditLogPath is the file that the audit log goes to, or empty without one.
 func (s *Sandbox) AuditLogPath() string { return s.auditLog }
 
-// LogPath is the file that etcd and kube-apiserver log to.
-func (s *Sandbox) LogPath() string { return s.dir.file(wire.LogFile) }
-
 // RunDir is the directory that holds all of the sandbox's files.
 func (s *Sandbox) RunDir() string { return s.dir.path }
 

@@ -74,8 +74,6 @@ type Settler struct {
 	Probes []Probe
 	// Horizon is how far ahead a key may be due and still count as moving.
 	Horizon time.Duration
-	// Now may be nil for the wall clock.
-	Now func() time.Time
 }
 
 // Look says what moves now, in words, and which keys are due after the horizon,
@@ -101,10 +99,6 @@ type glance struct {
 }
 
 func (s *Settler) look() glance {
-	now := time.Now
-	if s.Now != nil {
-		now = s.Now
-	}
 	var l glance
 	writes, written := s.Writes.look(s.Loops)
 	before := s.Loops.Activity()
@@ -114,10 +108,10 @@ func (s *Settler) look() glance {
 	after := s.Loops.Activity()
 	l.busy.join(writes)
 	l.busy.add(after.Moving...)
-	edge := now().Add(s.Horizon)
+	edge := time.Now().Add(s.Horizon)
 	for _, due := range after.Waiting {
 		if due.At.Before(edge) {
-			l.busy.addf("%s: %s is due in %s", due.Controller, due.Key, due.At.Sub(now()).Round(time.Millisecond))
+			l.busy.addf("%s: %s is due in %s", due.Controller, due.Key, time.Until(due.At).Round(time.Millisecond))
 		} else {
 			l.later = append(l.later, due)
 		}

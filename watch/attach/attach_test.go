@@ -143,7 +143,7 @@ func TestQuestionsAndAnswers(t *testing.T) {
 func TestPrivate(t *testing.T) {
 	dir := directory(t)
 	s := listen(t, &host{}, dir)
-	for path, want := range map[string]fs.FileMode{s.Path(): 0o600, dir: 0o700} {
+	for path, want := range map[string]fs.FileMode{s.path: 0o600, dir: 0o700} {
 		info, err := os.Stat(path)
 		if err != nil || info.Mode().Perm() != want {
 			t.Errorf("%s: %v, %v, want %v", path, info.Mode(), err, want)
@@ -179,8 +179,8 @@ func TestListenElsewhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	if filepath.Dir(s.Path()) != good {
-		t.Errorf("it listens on %s", s.Path())
+	if filepath.Dir(s.path) != good {
+		t.Errorf("it listens on %s", s.path)
 	}
 	if _, err := Listen(&host{}, []string{long}); err == nil || !strings.Contains(err.Error(), "too long") {
 		t.Errorf("%v", err)
@@ -203,7 +203,7 @@ func TestStaleSockets(t *testing.T) {
 		t.Fatal(err)
 	}
 	only(t, dir)
-	for path, there := range map[string]bool{stale: false, other: true, live.Path(): true} {
+	for path, there := range map[string]bool{stale: false, other: true, live.path: true} {
 		if _, err := os.Lstat(path); (err == nil) != there {
 			t.Errorf("%s: %v", path, err)
 		}
@@ -256,7 +256,7 @@ func TestStrangers(t *testing.T) {
 		"GET / HTTP/1.1\n":                               "does not know the question",
 		"{\"protocol\":1,\"ask\":\"process\",\"x\":1}\n": "",
 	} {
-		c, err := net.Dial("unix", s.Path())
+		c, err := net.Dial("unix", s.path)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -269,7 +269,7 @@ func TestStrangers(t *testing.T) {
 		}
 		_ = c.Close()
 	}
-	c, err := net.Dial("unix", s.Path())
+	c, err := net.Dial("unix", s.path)
 	if err != nil {
 		t.Fatal(err)
 	}

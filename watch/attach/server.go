@@ -84,9 +84,6 @@ func listenIn(host Host, dir string) (*Server, error) {
 	return s, nil
 }
 
-// Path is the socket's.
-func (s *Server) Path() string { return s.path }
-
 // Close removes the socket, ends the connections and waits until no question is
 // being answered. Closing again does nothing.
 func (s *Server) Close() error {

@@ -39,20 +39,6 @@ var ErrNoGuard = errors.New("refusing to build a client config without a guard a
 // ErrNoCluster is returned where no kubeconfig says which cluster is meant.
 var ErrNoCluster = errors.New("no cluster is configured: set KUBECONFIG or --kubeconfig, or use the embedded control plane: 'run --sandbox', 'sandbox -- COMMAND'")
 
-// Kubeconfig makes a config from the user's kubeconfig, already merged with
-// the flags of the command line. Where something depends on what TargetOf said
-// of the server, use the Target's Config instead: the files may have changed.
-func Kubeconfig(loader clientcmd.ClientConfig, wrap Wrap, limits Limits) (*rest.Config, error) {
-	if wrap == nil {
-		return nil, ErrNoGuard
-	}
-	target, err := TargetOf(loader)
-	if err != nil {
-		return nil, err
-	}
-	return target.Config(wrap, limits)
-}
-
 func load(loader clientcmd.ClientConfig) (*rest.Config, error) {
 	config, err := loader.ClientConfig()
 	if err != nil {

@@ -30,9 +30,18 @@ func loaderFor(server string) clientcmd.ClientConfig {
 	return clientcmd.NewDefaultClientConfig(*config, &clientcmd.ConfigOverrides{})
 }
 
+// fromKubeconfig makes a config from a kubeconfig that is read once.
+func fromKubeconfig(loader clientcmd.ClientConfig, wrap Wrap, limits Limits) (*rest.Config, error) {
+	target, err := TargetOf(loader)
+	if err != nil {
+		return nil, err
+	}
+	return target.Config(wrap, limits)
+}
+
 func TestNoConfigWithoutAGuard(t *testing.T) {
-	if _, err := Kubeconfig(loaderFor("http://127.0.0.1:1"), nil, Limits{}); !errors.Is(err, ErrNoGuard) {
-		t.Errorf("Kubeconfig without a guard: got %v, want ErrNoGuard", err)
+	if _, err := fromKubeconfig(loaderFor("http://127.0.0.1:1"), nil, Limits{}); !errors.Is(err, ErrNoGuard) {
+		t.Errorf("a kubeconfig without a guard: got %v, want ErrNoGuard", err)
 	}
 	if _, err := Server(Endpoint{URL: "https://127.0.0.1:1", CA: []byte("x")}, nil, Limits{}); !errors.Is(err, ErrNoGuard) {
 		t.Errorf("Server without a guard: got %v, want ErrNoGuard", err)
@@ -61,7 +70,7 @@ func TestGuardStaysAroundDerivedClients(t *testing.T) {
 			return rt.RoundTrip(r)
 		})
 	}
-	config, err := Kubeconfig(loaderFor(server.URL), wrap, Limits{QPS: -1})
+	config, err := fromKubeconfig(loaderFor(server.URL), wrap, Limits{QPS: -1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,10 +155,6 @@ func TestTheApprovedAuthorityIsUsed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		plain, err := Kubeconfig(loader, pass, Limits{QPS: -1})
-		if err != nil {
-			t.Fatal(err)
-		}
 		if err := os.WriteFile(file, test.after, 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -157,17 +162,15 @@ func TestTheApprovedAuthorityIsUsed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for which, c := range map[string]*rest.Config{"Target.Config": config, "Kubeconfig": plain} {
-			if c.CAFile != "" || !bytes.Equal(c.CAData, test.before) {
-				t.Errorf("%s: %s has the file %q and the bytes %.40q", test.name, which, c.CAFile, c.CAData)
-			}
-			client, err := kubernetes.NewForConfig(c)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := client.Discovery().ServerVersion(); (err == nil) != test.trusted {
-				t.Errorf("%s: %s: %v", test.name, which, err)
-			}
+		if config.CAFile != "" || !bytes.Equal(config.CAData, test.before) {
+			t.Errorf("%s: it has the file %q and the bytes %.40q", test.name, config.CAFile, config.CAData)
+		}
+		client, err := kubernetes.NewForConfig(config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := client.Discovery().ServerVersion(); (err == nil) != test.trusted {
+			t.Errorf("%s: %v", test.name, err)
 		}
 	}
 	if _, err := (Target{}).Config(pass, Limits{}); !errors.Is(err, ErrNoCluster) {
@@ -188,7 +191,7 @@ func TestEmptyAuthority(t *testing.T) {
 	raw.Clusters["c"] = &clientcmdapi.Cluster{Server: "https://127.0.0.1:1", CertificateAuthority: file}
 	raw.Contexts["c"] = &clientcmdapi.Context{Cluster: "c"}
 	raw.CurrentContext = "c"
-	if c, err := Kubeconfig(clientcmd.NewDefaultClientConfig(*raw, &clientcmd.ConfigOverrides{}), pass, Limits{}); err == nil {
+	if c, err := fromKubeconfig(clientcmd.NewDefaultClientConfig(*raw, &clientcmd.ConfigOverrides{}), pass, Limits{}); err == nil {
 		t.Errorf("a config was made: CAFile %q, CAData %q", c.CAFile, c.CAData)
 	}
 }

@@ -52,7 +52,6 @@ type Facts struct {
 	Quotas         []corev1.ResourceQuota
 	LimitRanges    []corev1.LimitRange
 	Nodes          []corev1.Node
-	Volumes        []corev1.PersistentVolume
 	StorageClasses []storagev1.StorageClass
 	APIServices    []APIService
 	// ManagerLease is kube-controller-manager's; nil where it was not read.
@@ -131,9 +130,11 @@ func because(word string, object state.Ref, format string, args ...any) *draft {
 	}}
 }
 
-func (d *draft) likely() *draft  { d.Certainty = state.Likely; return d }
+func (d *draft) likely() *draft { d.Certainty = state.Likely; return d }
+
 func (d *draft) symptom() *draft { d.Role = state.RoleSymptom; return d }
-func (d *draft) remark() *draft  { d.Role = state.RoleRemark; return d }
+
+func (d *draft) remark() *draft { d.Role = state.RoleRemark; return d }
 
 func (d *draft) see(object state.Ref, path string, value any) *draft {
 	d.Evidence = append(d.Evidence, state.Evidence{Object: object, Path: path, Value: fmt.Sprint(value)})
@@ -199,8 +200,10 @@ func refOf(group, version, resource string, m metav1.Object) state.Ref {
 	return state.Ref{Group: group, Version: version, Resource: resource, Namespace: m.GetNamespace(), Name: m.GetName(), UID: string(m.GetUID())}
 }
 
-func core(resource string, m metav1.Object) state.Ref  { return refOf("", "v1", resource, m) }
-func apps(resource string, m metav1.Object) state.Ref  { return refOf("apps", "v1", resource, m) }
+func core(resource string, m metav1.Object) state.Ref { return refOf("", "v1", resource, m) }
+
+func apps(resource string, m metav1.Object) state.Ref { return refOf("apps", "v1", resource, m) }
+
 func batch(resource string, m metav1.Object) state.Ref { return refOf("batch", "v1", resource, m) }
 
 func podRef(p *corev1.Pod) state.Ref { return core("pods", p) }

@@ -32,8 +32,6 @@ type Options struct {
 	Interval time.Duration
 	// Pending bounds the entries that wait for a fold; 65,536 where it is zero.
 	Pending int
-	// Limits bound the snapshots.
-	Limits state.Limits
 	// Now dates the entries; time.Now where it is nil. Dates never go back.
 	Now func() time.Time
 }
@@ -76,7 +74,7 @@ func New(opts Options) *Hub {
 		stop:        make(chan struct{}),
 		done:        make(chan struct{}),
 		subscribers: map[*Subscription]struct{}{},
-		snapshot:    state.NewSnapshot(opts.Limits),
+		snapshot:    state.NewSnapshot(state.Limits{}),
 		news:        make(chan struct{}),
 	}
 	if h.interval <= 0 {

@@ -39,9 +39,6 @@ func (h *Hub) Subscribe(buffer int) *Subscription {
 // slice is the caller's. One goroutine may call Next.
 func (s *Subscription) Next(ctx context.Context) ([]state.Entry, error) { return s.feed.Next(ctx) }
 
-// Dropped counts the entries that this stream has lost so far.
-func (s *Subscription) Dropped() uint64 { return s.feed.Dropped() }
-
 // Close ends the stream. It may be called while Next waits.
 func (s *Subscription) Close() {
 	s.hub.fold.Lock()

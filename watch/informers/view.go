@@ -48,8 +48,6 @@ const (
 // Query chooses and sorts rows. The zero Query is all, by namespace and name. It
 // is comparable: equal queries share a view.
 type Query struct {
-	// Namespace is that of the rows; all where it is empty.
-	Namespace string
 	// Text is looked for in "namespace/name" as Match says. Invert keeps what
 	// does not have it.
 	Text   string
@@ -65,9 +63,6 @@ type Query struct {
 // is left to the reader.
 func (q Query) compile() (keep func(*item) bool, order func(a, b *item) int, err error) {
 	var tests []func(*item) bool
-	if q.Namespace != "" {
-		tests = append(tests, func(it *item) bool { return it.namespace == q.Namespace })
-	}
 	if q.Text != "" {
 		text, err := q.text()
 		if err != nil {
@@ -308,7 +303,7 @@ func (x *index) page(q Query, offset, n int) (items []*item, total, seen, of int
 
 // rows gives nil for what the index itself is the view of.
 func (x *index) rows(q Query) (*btree.BTreeG[*item], *view, error) {
-	if q.Namespace == "" && q.Text == "" && q.Labels == "" && (q.Sort == "" || q.Sort == ByNamespace) {
+	if q.Text == "" && q.Labels == "" && (q.Sort == "" || q.Sort == ByNamespace) {
 		return nil, nil, nil
 	}
 	v, err := x.view(q)

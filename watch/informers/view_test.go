@@ -48,7 +48,7 @@ var queries = []Query{
 	{Sort: ByAge},
 	{Sort: ByVersion, Descending: true},
 	{Sort: ByChange},
-	{Namespace: "ns-1", Sort: ByVersion},
+	{Text: "ns-1/", Sort: ByVersion},
 	{Text: "WEB-1"},
 	{Text: "web-1", Invert: true, Descending: true},
 	{Text: "^ns-[02]/web-.*3$", Match: MatchRegexp},
@@ -156,7 +156,6 @@ func TestViewsAtOnce(t *testing.T) {
 					x.delete("ns", "web-"+strconv.Itoa(i*11))
 				default:
 					q := queries[i/30%len(queries)]
-					q.Namespace = ""
 					if _, _, _, _, err := x.page(q, i, 50); err != nil {
 						t.Error(err)
 					}

@@ -105,19 +105,6 @@ func (g *Graph) Find(group, resource, namespace, name string) *Object {
 	return g.byPlace[place{group, resource, namespace, name}]
 }
 
-// All are the objects of a type that keep is true for, in the order of their
-// names.
-func (g *Graph) All(t Type, keep func(*Object) bool) []*Object {
-	var found []*Object
-	for _, o := range g.byUID {
-		if o.Group == t.Group && o.Resource == t.Resource && keep(o) {
-			found = append(found, o)
-		}
-	}
-	slices.SortFunc(found, compareObjects)
-	return found
-}
-
 // Dependents are the objects that have a reference to this uid, whatever GC
 // makes of it, each once, in the order of their types and names.
 func (g *Graph) Dependents(uid string) []*Object {

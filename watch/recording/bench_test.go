@@ -58,7 +58,7 @@ func BenchmarkPlayer(b *testing.B) {
 	for b.Loop() {
 		before := memory()
 		begin = time.Now()
-		p := play(b, path, PlayerOptions{})
+		p := play(b, path)
 		b.ReportMetric(time.Since(begin).Seconds(), "s/open")
 		b.ReportMetric(float64(memory()-before)/(1<<20), "MiB")
 		status := p.Status()

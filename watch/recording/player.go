@@ -18,17 +18,8 @@ const (
 	MaxSpeed = 100.0
 )
 
-// PlayerOptions say how a recording is played. The zero value is ready for use.
-type PlayerOptions struct {
-	Bounds Bounds
-	// Limits bound the snapshots.
-	Limits state.Limits
-	// Interval is the time between two snapshots while it plays; 100 ms where it
-	// is zero.
-	Interval time.Duration
-	// Now is the clock it plays by; time.Now where it is nil.
-	Now func() time.Time
-}
+// playInterval is the time between two snapshots while it plays.
+const playInterval = 100 * time.Millisecond
 
 // Player plays a recording: it stands at a place in it, which moves by itself
 // while it plays and jumps when it is told to. Whoever shows a hub can show a
@@ -38,13 +29,10 @@ type PlayerOptions struct {
 // may be called by any number of goroutines. Those that move the place return
 // when the snapshot there is made, some tens of milliseconds later.
 type Player struct {
-	header   state.Header
-	interval time.Duration
-	now      func() time.Time
-	cancel   context.CancelFunc
-	wake     chan struct{} // buffered: the clock has to be looked at
-	loaded   chan struct{}
-	ended    sync.WaitGroup
+	cancel context.CancelFunc
+	wake   chan struct{} // buffered: the clock has to be looked at
+	loaded chan struct{}
+	ended  sync.WaitGroup
 
 	// move is held by who moves the place, and guards the cursor.
 	move   sync.Mutex
@@ -92,28 +80,22 @@ type Status struct {
 
 // Play opens a recording. It stands paused at its beginning. Close must be
 // called. The file is read in the background; Wait waits for that.
-func Play(path string, o PlayerOptions) (*Player, error) {
-	r, err := Open(path, o.Bounds)
+func Play(path string) (*Player, error) {
+	r, err := Open(path, Bounds{})
 	if err != nil {
 		return nil, err
 	}
-	return newPlayer(r, o), nil
+	return newPlayer(r), nil
 }
 
-func newPlayer(r *Reader, o PlayerOptions) *Player {
-	base := state.NewSnapshot(o.Limits)
+func newPlayer(r *Reader) *Player {
+	base := state.NewSnapshot(state.Limits{})
 	ctx, cancel := context.WithCancel(context.Background())
 	p := &Player{
-		header: r.Header(), interval: o.Interval, now: o.Now, cancel: cancel,
-		wake: make(chan struct{}, 1), loaded: make(chan struct{}), news: make(chan struct{}),
+		cancel: cancel,
+		wake:   make(chan struct{}, 1), loaded: make(chan struct{}), news: make(chan struct{}),
 		index: index{base: base, tail: base, stride: 1, limit: maxCheckpoints}, loading: true,
 		snapshot: base, speed: 1, streams: map[*Stream]struct{}{},
-	}
-	if p.interval <= 0 {
-		p.interval = 100 * time.Millisecond
-	}
-	if p.now == nil {
-		p.now = time.Now
 	}
 	p.ended.Go(func() { p.load(ctx, r) })
 	p.ended.Go(func() { p.run(ctx) })
@@ -152,9 +134,6 @@ func (p *Player) changed() {
 	close(p.news)
 	p.news = make(chan struct{})
 }
-
-// Header is the recording's first line.
-func (p *Player) Header() state.Header { return p.header }
 
 // Wait waits until the whole file is read. The error is the disk's or ctx's:
 // that a recording is cut or damaged is a Status.Problem.
@@ -307,28 +286,6 @@ func (p *Player) jump(direction int) (bool, error) {
 	p.playing = false
 	p.mu.Unlock()
 	return true, p.goEntry(place)
-}
-
-// SnapshotAt gives the state at a time without going there.
-func (p *Player) SnapshotAt(t time.Time) (*state.Snapshot, error) {
-	p.move.Lock()
-	defer p.move.Unlock()
-	place, err := p.placeAt(t)
-	if err != nil {
-		return nil, err
-	}
-	return p.stateAt(place)
-}
-
-// Before gives the last entries that have been played, at most n, oldest first:
-// what stands above the place in the journal.
-func (p *Player) Before(n int) ([]state.Entry, error) {
-	p.move.Lock()
-	defer p.move.Unlock()
-	p.mu.Lock()
-	place := p.place
-	p.mu.Unlock()
-	return p.entries(max(0, place-n), place)
 }
 
 // errClosed keeps a closed Player where it is.

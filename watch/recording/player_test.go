@@ -16,9 +16,9 @@ import (
 )
 
 // play opens a recording and waits until it is read.
-func play(t testing.TB, path string, o PlayerOptions) *Player {
+func play(t testing.TB, path string) *Player {
 	t.Helper()
-	p, err := Play(path, o)
+	p, err := Play(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +83,7 @@ func TestPlayerShowsWhatWasFolded(t *testing.T) {
 		{"from the middle of a session", middle, journal, 1002},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			p := play(t, c.path, PlayerOptions{})
+			p := play(t, c.path)
 			status := p.Status()
 			if status.Entries != len(c.entries)-c.first || status.Loading || status.Playing || status.Place != 0 || status.Problem != "" {
 				t.Fatalf("it is %+v, want %d entries, paused", status, len(c.entries)-c.first)
@@ -117,9 +117,6 @@ func TestPlayerShowsWhatWasFolded(t *testing.T) {
 				if s := p.Status(); !s.Now.Equal(to) || s.Place < s.Entries && !c.entries[c.first+s.Place].At.After(to) || s.Place > 0 && c.entries[c.first+s.Place-1].At.After(to) {
 					t.Fatalf("seek to %s: at place %d", to, s.Place)
 				}
-				if at, err := p.SnapshotAt(status.End); err != nil || at.Seq != c.entries[len(c.entries)-1].Seq || p.Status().Now != to {
-					t.Fatalf("at the end it is at seq %d, %v", at.Seq, err)
-				}
 				place := p.Status().Place
 				n := random.IntN(2400) - 1200
 				if err := p.Step(n); err != nil {
@@ -129,16 +126,6 @@ func TestPlayerShowsWhatWasFolded(t *testing.T) {
 					t.Fatalf("%d from place %d is place %d", n, place, got)
 				}
 				check("step")
-				above, err := p.Before(1100)
-				if err != nil {
-					t.Fatal(err)
-				}
-				here := c.first + p.Status().Place
-				for i, e := range above {
-					if e.Seq != c.entries[here-len(above)+i].Seq {
-						t.Fatalf("above place %d stands %d at %d", p.Status().Place, e.Seq, i)
-					}
-				}
 			}
 			if err := p.Seek(status.End.Add(time.Hour)); err != nil || p.Status().Place != status.Entries {
 				t.Errorf("seek beyond the end: %v, place %d", err, p.Status().Place)
@@ -190,7 +177,7 @@ func TestPlaying(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.zst")
 	journal := write(t, path, 0, 2000) // 10,020 entries in as many milliseconds
 	synctest.Test(t, func(t *testing.T) {
-		p, err := Play(path, PlayerOptions{})
+		p, err := Play(path)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -239,7 +226,7 @@ func TestPlaying(t *testing.T) {
 			t.Fatalf("at the end it is %+v", s)
 		}
 		played, err := stream.Next(t.Context())
-		if err != nil || len(played) != len(journal) || stream.Dropped() != 0 {
+		if err != nil || len(played) != len(journal) {
 			t.Fatalf("the stream has %d entries (%v), want all %d", len(played), err, len(journal))
 		}
 		same(t, "the stream", state.Fold(nil, played...), p.Snapshot())
@@ -276,7 +263,7 @@ func TestPlaying(t *testing.T) {
 
 // Next is the hub's, but for going back: it gives what is not shown yet.
 func TestPlayerNext(t *testing.T) {
-	p := play(t, shop, PlayerOptions{})
+	p := play(t, shop)
 	end := p.Status().End
 	var waiting sync.WaitGroup
 	seen := make(chan *state.Snapshot)

@@ -51,7 +51,7 @@ func (p *Player) settle() {
 
 // due is the time that the head should show now.
 func (p *Player) due() time.Time {
-	due := p.from.Add(scale(p.now().Sub(p.anchor), p.speed))
+	due := p.from.Add(scale(time.Now().Sub(p.anchor), p.speed))
 	if due.After(p.index.end) {
 		due = p.index.end
 	}
@@ -65,7 +65,7 @@ func scale(d time.Duration, by float64) time.Duration {
 
 // restart has the clock count from the head. The caller holds mu.
 func (p *Player) restart() {
-	p.anchor, p.from = p.now(), p.head
+	p.anchor, p.from = time.Now(), p.head
 	p.changed()
 	select {
 	case p.wake <- struct{}{}:
@@ -75,7 +75,7 @@ func (p *Player) restart() {
 
 // run moves the place while it plays.
 func (p *Player) run(ctx context.Context) {
-	timer := time.NewTimer(p.interval)
+	timer := time.NewTimer(playInterval)
 	defer timer.Stop()
 	for {
 		select {
@@ -85,7 +85,7 @@ func (p *Player) run(ctx context.Context) {
 			return
 		}
 		if p.tick() {
-			timer.Reset(p.interval)
+			timer.Reset(playInterval)
 		}
 	}
 }
@@ -117,7 +117,7 @@ func (p *Player) tick() bool {
 		p.playing = false
 		p.changed()
 	case p.place == p.index.size:
-		p.anchor, p.from = p.now(), p.head // waits for the file
+		p.anchor, p.from = time.Now(), p.head // waits for the file
 	}
 	return p.playing
 }

@@ -120,7 +120,7 @@ func FuzzReader(f *testing.F) {
 		if r, err = NewReader(bytes.NewReader(file), bounds); err != nil {
 			t.Fatal(err)
 		}
-		p := newPlayer(r, PlayerOptions{})
+		p := newPlayer(r)
 		defer p.Close()
 		if err := p.Wait(t.Context()); err != nil {
 			t.Fatal(err)

@@ -38,9 +38,6 @@ func (p *Player) Subscribe(buffer int) *Stream {
 // what is left, and then io.EOF. One goroutine may call it.
 func (s *Stream) Next(ctx context.Context) ([]state.Entry, error) { return s.feed.Next(ctx) }
 
-// Dropped counts the entries that this stream has lost so far.
-func (s *Stream) Dropped() uint64 { return s.feed.Dropped() }
-
 // Close ends the stream. It may be called while Next waits.
 func (s *Stream) Close() {
 	s.player.mu.Lock()

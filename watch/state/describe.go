@@ -31,11 +31,6 @@ func (d Description) String() string {
 // language and on every machine. Logs and tests use it.
 func Describe(e Event) string { return DescribeParts(e).String() }
 
-// DescribeEntry is Describe with the entry's number and its time in UTC.
-func DescribeEntry(e Entry) string {
-	return fmt.Sprintf("%d %s %s", e.Seq, clock(e.At), Describe(e.Event))
-}
-
 // DescribeParts is Describe before its parts are joined.
 func DescribeParts(e Event) Description {
 	d := describe(e)

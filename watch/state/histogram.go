@@ -32,14 +32,6 @@ func (h *Histogram) Observe(d time.Duration) {
 	h.total++
 }
 
-// Merge adds what o has counted.
-func (h *Histogram) Merge(o *Histogram) {
-	for i, n := range o.counts {
-		h.counts[i] += n
-	}
-	h.total += o.total
-}
-
 // clone is a copy of its own; of nil an empty one.
 func (h *Histogram) clone() *Histogram {
 	if h == nil {

@@ -154,8 +154,6 @@ type OwnerTree struct {
 	// StatusNotRead counts the objects shown whose status was not read.
 	StatusNotRead int      `json:"statusNotRead,omitempty"`
 	Cost          ReadCost `json:"cost"`
-	// Error is set, and the rest empty, where this cluster gave no answer.
-	Error string `json:"error,omitempty"`
 }
 
 // OwnerTreeList is what `tree` prints for programs.

@@ -81,9 +81,8 @@ func (e *Encoder) Begin() error {
 
 // Decoder reads a recording.
 type Decoder struct {
-	r       *bufio.Reader
-	header  Header
-	unknown uint64
+	r      *bufio.Reader
+	header Header
 }
 
 // NewDecoder reads the header. What does not begin with one is not a recording.
@@ -108,9 +107,6 @@ func NewDecoder(r io.Reader) (*Decoder, error) {
 // Header is the recording's first line.
 func (d *Decoder) Header() Header { return d.header }
 
-// Unknown counts the lines that became Unknown events so far.
-func (d *Decoder) Unknown() uint64 { return d.unknown }
-
 // Next gives the next entry, or io.EOF after the last. A line that cannot be
 // read, such as a half-written last one, becomes an entry with an Unknown event
 // and no Seq; other errors are those of the reader underneath.
@@ -119,11 +115,7 @@ func (d *Decoder) Next() (Entry, error) {
 	if err != nil {
 		return Entry{}, err
 	}
-	entry := DecodeLine(line)
-	if _, unknown := entry.Event.(Unknown); unknown {
-		d.unknown++
-	}
-	return entry, nil
+	return DecodeLine(line), nil
 }
 
 // Line gives the next entry as it is written, for DecodeLine, or io.EOF after

@@ -37,7 +37,7 @@ func (st *story) run(t *testing.T, d *datadriven.TestData) string {
 		for text := range strings.Lines(d.Input) {
 			e := st.parse(t, strings.TrimSpace(text))
 			st.snapshot = Fold(st.snapshot, e)
-			out = append(out, DescribeEntry(e))
+			out = append(out, describeEntry(e))
 		}
 	case "keys":
 		for _, k := range s.Keys.All() {
@@ -93,7 +93,7 @@ func (st *story) run(t *testing.T, d *datadriven.TestData) string {
 			out = append(out, fmt.Sprintf("%d dropped at %s", n, where))
 		}
 		for n := range s.Notes.All() {
-			out = append(out, DescribeEntry(n))
+			out = append(out, describeEntry(n))
 		}
 	case "bounds":
 		for _, b := range s.Bounds() {
@@ -288,7 +288,7 @@ func picture(t fataler, s *Snapshot) string {
 		out += fmt.Sprintf("\n%s %d", name, n)
 	}
 	for e := range s.Recent.All() {
-		out += fmt.Sprintf("\n%s", DescribeEntry(e))
+		out += fmt.Sprintf("\n%s", describeEntry(e))
 	}
 	return out + fmt.Sprintf("\n%v\n%v", s.Bounds(), slices.Collect(s.order.All()))
 }

@@ -30,28 +30,6 @@ func DefaultCapacity() corev1.ResourceList {
 	}
 }
 
-// ParseCapacity reads the values of flags, each a quantity or empty for what
-// DefaultCapacity says.
-func ParseCapacity(cpu, memory, pods string) (corev1.ResourceList, error) {
-	capacity := corev1.ResourceList{}
-	for name, value := range map[corev1.ResourceName]string{
-		corev1.ResourceCPU: cpu, corev1.ResourceMemory: memory, corev1.ResourcePods: pods,
-	} {
-		if value == "" {
-			continue
-		}
-		quantity, err := resource.ParseQuantity(value)
-		if err != nil {
-			return nil, fmt.Errorf("node capacity: %s %q: %w", name, value, err)
-		}
-		if quantity.Sign() < 0 {
-			return nil, fmt.Errorf("node capacity: %s %q is negative", name, value)
-		}
-		capacity[name] = quantity
-	}
-	return capacity, nil
-}
-
 // zones the nodes are spread over in turn, all of one region.
 func zones() []string { return []string{"a", "b", "c"} }
 

@@ -19,7 +19,6 @@ type Feed struct {
 	buffer  []state.Entry
 	lost    state.Entry // the last one lost, while losses are not told yet
 	missing uint64
-	dropped uint64
 	ended   bool
 	news    chan struct{} // buffered
 }
@@ -50,13 +49,6 @@ func (f *Feed) Next(ctx context.Context) ([]state.Entry, error) {
 			return nil, ctx.Err()
 		}
 	}
-}
-
-// Dropped counts the entries that this feed has lost so far.
-func (f *Feed) Dropped() uint64 {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.dropped
 }
 
 func (f *Feed) take() (entries []state.Entry, ended bool) {
@@ -97,7 +89,6 @@ func (f *Feed) add(entries []state.Entry) {
 		}
 		f.lost = e
 		f.missing++
-		f.dropped++
 	}
 	f.signal()
 }
