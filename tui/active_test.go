@@ -123,7 +123,7 @@ func TestPlanDoesNotTakeKeysOfAnother(t *testing.T) {
 	if len(f.asked) != 0 {
 		t.Errorf("asked: %q", f.asked)
 	}
-	s.run(s.tick())
+	s.carryOut(s.tick())
 	s.has("Write to context staging for real?", "Type the name of the context:")
 }
 

@@ -121,7 +121,7 @@ func BenchmarkView(b *testing.B) {
 			b.Run(fmt.Sprintf("%s/%d", p.name, pods), func(b *testing.B) {
 				s := newScreen(b, Options{Now: time.Now}, w.hub.Snapshot(), 200, 60)
 				s.send(p.jump(w))
-				s.run(s.tick())
+				s.carryOut(s.tick())
 				keys, i := []string{"down", "pgdown", "end", "up", "home"}, 0
 				s.View()
 				b.ReportAllocs()

@@ -114,7 +114,7 @@ func TestPanicRestoresTheTerminal(t *testing.T) {
 // What Connect says ends the screen, and Run returns it.
 func TestConnectFails(t *testing.T) {
 	s := newScreen(t, Options{Connect: func(context.Context) (func(*Options), error) { return nil, errors.New("no route") }}, state.NewSnapshot(state.Limits{}), 80, 24)
-	s.run(s.connect())
+	s.carryOut(s.connect())
 	if s.failed == nil || !s.quitting || fmt.Sprint(s.failed) != "no route" {
 		t.Errorf("failed with %v, quitting %v", s.failed, s.quitting)
 	}

@@ -43,25 +43,25 @@ func TestOutputIsFollowed(t *testing.T) {
 	s := newScreen(t, Options{Command: c}, shop(t, 100), 80, 24)
 	s.press("X").has("What the command prints: /state/op.log", "line 100").hasNot("line 50\n")
 	c.lines = printed(120)
-	s.run(s.tick())
+	s.carryOut(s.tick())
 	s.has("line 120").hasNot("line 99\n")
 	s.press("g").has("line 1\n", "line 2\n")
 	c.lines = printed(140)
-	s.run(s.tick())
+	s.carryOut(s.tick())
 	s.has("line 1\n").hasNot("line 140")
 	s.press("G").has("line 140").press("esc").hasNot("line 140")
 	before := c.opened
-	s.run(s.tick())
+	s.carryOut(s.tick())
 	if c.opened != before {
 		t.Error("the file is read while nobody looks at it")
 	}
 	c.lines = []string{"\x1b]0;title\x07 \u202e" + strings.Repeat("長", 500)}
 	s.press(":", "type:output", "enter").has("長")
 	c.err = errors.New("it is gone")
-	s.run(s.tick())
+	s.carryOut(s.tick())
 	s.has("read /state/op.log: it is gone")
 	c.err, c.lines = nil, nil
-	s.run(s.tick())
+	s.carryOut(s.tick())
 	s.has("It has printed nothing.")
 }
 

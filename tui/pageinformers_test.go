@@ -24,13 +24,13 @@ func TestOpensTheTypeNamedAtTheStart(t *testing.T) {
 	o := shopOptions(snap)
 	o.Open = "pods"
 	s := newScreen(t, o, snap, 80, 24)
-	s.run(s.openFirst())
+	s.carryOut(s.openFirst())
 	s.has("Informers › cache of pods", "web-")
 	s.press("esc").has("Informers: ")
 
 	s = newScreen(t, o, snap, 80, 24)
 	s.env.connecting = true
-	s.run(s.openFirst())
+	s.carryOut(s.openFirst())
 	s.has("Connecting")
 	s.send(connectedMsg{set: func(*Options) {}})
 	s.has("Informers › cache of pods")

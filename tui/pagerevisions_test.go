@@ -174,7 +174,7 @@ func TestRevisionsAskAgain(t *testing.T) {
 		s.env.now = now
 		f.asked = nil
 		s.show(snap)
-		s.run(s.tick())
+		s.carryOut(s.tick())
 		if got := strings.Join(f.asked, "|"); got != want {
 			t.Errorf("asked %q, want %q", got, want)
 		}

@@ -189,7 +189,7 @@ func TestTreeAsksAgain(t *testing.T) {
 			}})
 		}
 		s.show(snap)
-		s.run(s.tick())
+		s.carryOut(s.tick())
 		if len(f.asked) != want {
 			t.Errorf("asked %d times, want %d", len(f.asked), want)
 		}
@@ -215,7 +215,7 @@ func TestTreeKeepsTheOldAnswer(t *testing.T) {
 	s.env.now = s.env.now.Add(time.Second)
 	s.has("asking…", "Deployment/web")
 	f.err = errors.New("list pods in namespace shop: the server at https://x does not answer")
-	s.run(cmd)
+	s.carryOut(cmd)
 	s.has("FAILED: list pods", "Deployment/web")
 
 	// An answer to an earlier question does not count.
@@ -223,9 +223,9 @@ func TestTreeKeepsTheOldAnswer(t *testing.T) {
 	old, late := p.ask(s.env), p.ask(s.env)
 	full := f.tree
 	f.tree = state.OwnerTree{}
-	s.run(old)
+	s.carryOut(old)
 	s.has("Deployment/web")
-	s.run(late)
+	s.carryOut(late)
 	s.hasNot("Deployment/web")
 	f.tree = full
 

@@ -71,14 +71,14 @@ func (p *plain) once() error {
 	}
 	e := p.model.env
 	e.now, e.snap, e.latest = e.Now(), snap, snap
-	p.run(p.model.page().update(shownMsg{}, e))
-	p.run(p.model.openFirst())
-	p.run(p.model.all(snapshotMsg{}))
+	p.model.carryOut(p.model.page().update(shownMsg{}, e))
+	p.model.carryOut(p.model.openFirst())
+	p.model.carryOut(p.model.all(snapshotMsg{}))
 	return p.look()
 }
 
-// run carries a command out, and what follows from it.
-func (p *plain) run(cmd tea.Cmd) {
+// carryOut runs a command, and what follows from it, before it returns.
+func (m *model) carryOut(cmd tea.Cmd) {
 	if cmd == nil {
 		return
 	}
@@ -86,11 +86,11 @@ func (p *plain) run(cmd tea.Cmd) {
 	case nil:
 	case tea.BatchMsg:
 		for _, c := range msg {
-			p.run(c)
+			m.carryOut(c)
 		}
 	default:
-		_, next := p.model.Update(msg)
-		p.run(next)
+		_, next := m.Update(msg)
+		m.carryOut(next)
 	}
 }
 

@@ -92,7 +92,7 @@ func pagesReference(t *testing.T, s *screen) string {
 	}
 	var out strings.Builder
 	for _, row := range s.table {
-		s.run(s.model.show(row.id, true))
+		s.carryOut(s.model.show(row.id, true))
 		words := make([]string, 0, len(row.words)+1)
 		for _, w := range append([]string{strings.ToLower(row.name)}, row.words...) {
 			words = append(words, code(":"+w))

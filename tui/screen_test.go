@@ -43,7 +43,7 @@ func newScreen(t testing.TB, o Options, snap *state.Snapshot, w, h int) *screen 
 	}
 	o.Journal = noJournal{}
 	s := &screen{t, newModel(ctx, o)}
-	s.run(s.page().update(shownMsg{}, s.env))
+	s.carryOut(s.page().update(shownMsg{}, s.env))
 	s.send(tea.WindowSizeMsg{Width: w, Height: h})
 	s.show(snap)
 	return s
@@ -72,30 +72,13 @@ func (s *screen) show(snap *state.Snapshot) {
 	if !s.env.paused {
 		s.env.trends.sample(snap, s.env.Now(), 0)
 	}
-	s.run(s.take(snap))
+	s.carryOut(s.take(snap))
 }
 
 func (s *screen) send(msg tea.Msg) {
 	s.t.Helper()
 	_, cmd := s.Update(msg)
-	s.run(cmd)
-}
-
-// run carries out a command and what follows from it.
-func (s *screen) run(cmd tea.Cmd) {
-	s.t.Helper()
-	if cmd == nil {
-		return
-	}
-	switch msg := cmd().(type) {
-	case nil:
-	case tea.BatchMsg:
-		for _, c := range msg {
-			s.run(c)
-		}
-	default:
-		s.send(msg)
-	}
+	s.carryOut(cmd)
 }
 
 // press types keys: names as Bubble Tea has them, or text after "type:".

@@ -66,12 +66,10 @@ func TestRenewalCountsFromBeforeItsRequest(t *testing.T) {
 	tr := newTrial(t)
 	tr.acquire(t)
 	left := make(chan time.Duration, 1)
-	tr.store.mu.Lock()
-	tr.store.onUpdate = func() error {
+	tr.updating(func() error {
 		tr.clock.advance(renewDeadline / 4) // on the way there and back
 		return nil
-	}
-	tr.store.mu.Unlock()
+	})
 	before := tr.versionNow()
 	tr.until(t, "it has renewed", func() bool {
 		tr.store.mu.Lock()
@@ -94,14 +92,12 @@ func TestTroubleIsSaidAndItsEnd(t *testing.T) {
 	tr := newTrial(t)
 	tr.acquire(t)
 	refused := 0
-	tr.store.mu.Lock()
-	tr.store.onUpdate = func() error {
+	tr.updating(func() error {
 		if refused++; refused > 3 {
 			return nil
 		}
 		return apierrors.NewTooManyRequests("slow down", 1)
-	}
-	tr.store.mu.Unlock()
+	})
 	before := tr.versionNow()
 	tr.until(t, "it has renewed again", func() bool { return tr.versionNow() > before+1 })
 	said := tr.notes()
@@ -109,16 +105,12 @@ func TestTroubleIsSaidAndItsEnd(t *testing.T) {
 	if said != want {
 		t.Errorf("it said %q, want %q", said, want)
 	}
-	tr.store.mu.Lock()
-	tr.store.onUpdate = func() error {
+	tr.updating(func() error {
 		tr.clock.advance(renewDeadline / 4)
 		return apierrors.NewTooManyRequests("slow down", 1)
-	}
-	tr.store.mu.Unlock()
+	})
 	tr.mustBeLost(t, "last renewed")
-	tr.store.mu.Lock()
-	tr.store.onUpdate = nil
-	tr.store.mu.Unlock()
+	tr.updating(nil)
 	if !strings.Contains(tr.Err().Error(), "(could not write it: 429 Too Many Requests: slow down)") {
 		t.Error(tr.Err())
 	}
@@ -130,31 +122,23 @@ func TestSuspend(t *testing.T) {
 	tr.acquire(t)
 	block := make(chan struct{})
 	defer close(block)
-	tr.store.mu.Lock()
-	tr.store.onUpdate = func() error { <-block; return errors.New("blocked") }
-	tr.store.mu.Unlock()
+	tr.updating(func() error { <-block; return errors.New("blocked") })
 	tr.clock.advance(time.Hour)
 	tr.mustBeShut(t, "last renewed 1h")
 	tr.mustBeLost(t, "last renewed 1h")
-	tr.store.mu.Lock()
-	tr.store.onUpdate = nil
-	tr.store.mu.Unlock()
+	tr.updating(nil)
 }
 
 // Nobody writes, and still the term ends when renewals do not come through.
 func TestBlockedRenewals(t *testing.T) {
 	tr := newTrial(t)
 	tr.acquire(t)
-	tr.store.mu.Lock()
-	tr.store.onUpdate = func() error {
+	tr.updating(func() error {
 		tr.clock.advance(renewDeadline / 8)
 		return apierrors.NewTooManyRequests("slow down", 1)
-	}
-	tr.store.mu.Unlock()
+	})
 	tr.mustBeLost(t, "last renewed")
-	tr.store.mu.Lock()
-	tr.store.onUpdate = nil
-	tr.store.mu.Unlock()
+	tr.updating(nil)
 	if got := tr.phases(); !slices.Equal(got, []string{"candidate", "acquired", "lost"}) {
 		t.Errorf("recorded %q", got)
 	}
@@ -202,15 +186,13 @@ func TestRenewedLate(t *testing.T) {
 	tr := newTrial(t)
 	tr.acquire(t)
 	var once sync.Once
-	tr.store.mu.Lock()
-	tr.store.onUpdate = func() (err error) {
+	tr.updating(func() (err error) {
 		once.Do(func() {
 			tr.clock.advance(5 * retryPeriod)
 			err = errors.New("lost on the way")
 		})
 		return err
-	}
-	tr.store.mu.Unlock()
+	})
 	tr.until(t, "it is renewed late", func() bool { return slices.Contains(tr.phases(), "renewed late") || tr.reads() < 0 })
 	if tr.Err() != nil {
 		t.Errorf("a late renewal ended the term: %v", tr.Err())

@@ -47,7 +47,7 @@ type store struct {
 	usual    *coordinationv1.Lease // where lease is another
 	usualErr error
 	changed  chan struct{}
-	onUpdate func() error // before an update is looked at
+	onUpdate func() error
 }
 
 func newStore() *store { return &store{changed: make(chan struct{})} }
@@ -111,6 +111,14 @@ func (s *store) Update(_ context.Context, l *coordinationv1.Lease, _ metav1.Upda
 		return nil, apierrors.NewConflict(schema.GroupResource{Resource: "leases"}, "kcm", errors.New("it has changed"))
 	}
 	return s.put(l), nil
+}
+
+// updating has a function called before each update is looked at; an error of its is
+// the answer.
+func (s *store) updating(on func() error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.onUpdate = on
 }
 
 // hold writes the lease as another would, whatever it says now.
