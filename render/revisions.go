@@ -105,7 +105,7 @@ func WriteRevisionUndo(w io.Writer, u state.RevisionUndo, opts FieldsOptions) er
 }
 
 func writeChanges(w io.Writer, title string, changes []state.FieldChange, remarks []string, opts FieldsOptions) error {
-	t := planText{opts: PlanOptions{Color: opts.Color}}
+	t := planText{opts: PlanOptions(opts)}
 	t.print(0, line{{title, bold}})
 	for _, change := range changes {
 		t.field(change)

@@ -51,7 +51,7 @@ func (p *Player) settle() {
 
 // due is the time that the head should show now.
 func (p *Player) due() time.Time {
-	due := p.from.Add(scale(time.Now().Sub(p.anchor), p.speed))
+	due := p.from.Add(scale(time.Since(p.anchor), p.speed))
 	if due.After(p.index.end) {
 		due = p.index.end
 	}
