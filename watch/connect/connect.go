@@ -16,6 +16,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"regexp"
 	"strings"
 
 	"k8s.io/client-go/rest"
@@ -45,7 +46,10 @@ func load(loader clientcmd.ClientConfig) (*rest.Config, error) {
 		if clientcmd.IsEmptyConfig(err) {
 			return nil, ErrNoCluster
 		}
-		return nil, fmt.Errorf("load kubeconfig: %w", err)
+		return nil, fmt.Errorf("load kubeconfig: %w", withoutPassword(err))
+	}
+	if err := takeUserinfo(config); err != nil {
+		return nil, fmt.Errorf("read the address of the API server: %w", err)
 	}
 	// kubectl's flags fall back to an API server on this machine's port 8080,
 	// which has not been a default of any cluster for years.
@@ -54,6 +58,52 @@ func load(loader clientcmd.ClientConfig) (*rest.Config, error) {
 		return nil, ErrNoCluster
 	}
 	return config, restrictPlugin(config)
+}
+
+// takeUserinfo takes user and password out of the address ("https://user:password@host")
+// and makes them the credentials: the address is printed, and sent to who asks for
+// it. They go before a token, as with kubectl, and behind a credential plugin.
+func takeUserinfo(config *rest.Config) error {
+	if !strings.Contains(config.Host, "@") {
+		return nil
+	}
+	text := config.Host
+	if !strings.Contains(text, "://") {
+		text = "https://" + text // as client-go reads it where there is an authority
+	}
+	u, err := url.Parse(text)
+	if err != nil {
+		// What makes it none may be a part of the password.
+		return errors.New("what follows server: is no URL; is a character in its password not escaped?")
+	}
+	if u.User == nil {
+		return nil
+	}
+	if name := u.User.Username(); name != "" && config.ExecProvider == nil && config.AuthProvider == nil {
+		config.Username = name
+		config.Password, _ = u.User.Password()
+		config.BearerToken, config.BearerTokenFile = "", ""
+	}
+	u.User = nil
+	clean := u.String()
+	if text != config.Host {
+		clean = strings.TrimPrefix(clean, "https://")
+	}
+	config.Host = clean
+	return nil
+}
+
+// userinfo is what stands between the scheme of an address and its host.
+var userinfo = regexp.MustCompile(`://[^"'\n]*@`)
+
+// withoutPassword is an error of the kubeconfig, which quotes addresses, without
+// what may be a password in them.
+func withoutPassword(err error) error {
+	text := userinfo.ReplaceAllString(err.Error(), "://***@")
+	if text == err.Error() {
+		return err
+	}
+	return errors.New(text)
 }
 
 // Endpoint is where an API server listens and how to be let in.

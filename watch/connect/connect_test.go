@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"k8s.io/client-go/kubernetes"
@@ -214,5 +215,76 @@ func TestNoCluster(t *testing.T) {
 	loader := clientcmd.NewDefaultClientConfig(*clientcmdapi.NewConfig(), &clientcmd.ConfigOverrides{ClusterDefaults: clientcmd.ClusterDefaults})
 	if _, err := TargetOf(loader); !errors.Is(err, ErrNoCluster) {
 		t.Errorf("got %v, want ErrNoCluster", err)
+	}
+}
+
+// A password in an address is a credential: it is sent as one, and is in nothing
+// that is printed.
+func TestUserinfoIsNoPartOfTheAddress(t *testing.T) {
+	var got []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		user, password, _ := r.BasicAuth()
+		got = append(got, user+" "+password)
+		_, _ = w.Write([]byte(`{"gitVersion":"v1.37.1"}`))
+	}))
+	defer server.Close()
+	host := strings.TrimPrefix(server.URL, "http://")
+	loader := func(address, proxy string, user clientcmdapi.AuthInfo) clientcmd.ClientConfig {
+		raw := clientcmdapi.NewConfig()
+		raw.Clusters["c"] = &clientcmdapi.Cluster{Server: address, ProxyURL: proxy}
+		raw.AuthInfos["u"] = &user
+		raw.Contexts["c"] = &clientcmdapi.Context{Cluster: "c", AuthInfo: "u"}
+		raw.CurrentContext = "c"
+		return clientcmd.NewDefaultClientConfig(*raw, &clientcmd.ConfigOverrides{})
+	}
+	for _, c := range []struct {
+		address string
+		user    clientcmdapi.AuthInfo
+		want    string
+	}{
+		{"http://bob:CANARY@" + host, clientcmdapi.AuthInfo{}, "bob CANARY"},
+		{"http://bob:CANARY%2F@" + host + "/k8s", clientcmdapi.AuthInfo{}, "bob CANARY/"},
+		{"http://bob:CANARY@" + host, clientcmdapi.AuthInfo{Token: "other"}, "bob CANARY"},
+		{"http://bob@" + host, clientcmdapi.AuthInfo{}, "bob "},
+		{"http://:CANARY@" + host, clientcmdapi.AuthInfo{}, " "},
+		{"bob:CANARY@" + host, clientcmdapi.AuthInfo{}, "bob CANARY"},
+	} {
+		target, err := TargetOf(loader(c.address, "", c.user))
+		if err != nil {
+			t.Fatal(err)
+		}
+		config, err := target.Config(pass, Limits{QPS: -1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if all := target.URL + " " + config.Host + " " + target.Server(); strings.Contains(all, "CANARY") || strings.Contains(all, "@") || !strings.Contains(target.URL, host) {
+			t.Errorf("%s: its addresses are %s", c.address, all)
+		}
+		if !strings.Contains(c.address, "://") {
+			continue // it is https then, or http, as client-go sees fit
+		}
+		client, err := kubernetes.NewForConfig(config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = nil
+		if _, err := client.Discovery().ServerVersion(); err != nil || len(got) != 1 || got[0] != c.want {
+			t.Errorf("%s: the server was asked by %q, %v", c.address, got, err)
+		}
+	}
+
+	plugin := clientcmdapi.AuthInfo{Exec: &clientcmdapi.ExecConfig{Command: "login", APIVersion: "client.authentication.k8s.io/v1", InteractiveMode: clientcmdapi.NeverExecInteractiveMode}}
+	target, err := TargetOf(loader("https://bob:CANARY@"+host, "", plugin))
+	if err != nil || target.config.Username != "" || target.config.ExecProvider == nil || strings.Contains(target.URL, "CANARY") {
+		t.Errorf("a plugin beside a password: %+v, %v", target, err)
+	}
+	for _, bad := range []clientcmd.ClientConfig{
+		loader("https://bob:CANARY%zz@"+host, "", clientcmdapi.AuthInfo{}),
+		loader("https://bob:a CANARY/b@"+host, "", clientcmdapi.AuthInfo{}),
+		loader(server.URL, "http://bob:CANARY%zz@"+host, clientcmdapi.AuthInfo{}),
+	} {
+		if _, err := TargetOf(bad); err == nil || strings.Contains(err.Error(), "CANARY") {
+			t.Errorf("an address that cannot be read: %v", err)
+		}
 	}
 }
