@@ -21,7 +21,7 @@ import (
 
 // passedSignals go to the command of exec.
 func passedSignals() []os.Signal {
-	return []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2}
+	return unlessNohup([]os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2})
 }
 
 // signalPasser hands this process's signals to the command while it runs. Before,

@@ -45,9 +45,9 @@ func (o *execOptions) runScreen(ctx context.Context, mode state.Mode, objects []
 	}
 	defer func() { _ = lines.Close() }()
 
-	ctx, cancel := withSignals(ctx, discard{}, "", stopSignals()...)
+	ctx, cancel := withSignalsSaying(ctx, discard{}, endsWithin+endWithin+outputWithin, func() string { return "" }, screenSignals()...)
 	defer cancel()
-	others := slices.DeleteFunc(passedSignals(), func(s os.Signal) bool { return slices.Contains(stopSignals(), s) })
+	others := slices.DeleteFunc(passedSignals(), func(s os.Signal) bool { return slices.Contains(screenSignals(), s) })
 	ctx, signals := passSignals(ctx, discard{}, asking.passed(others)...)
 	defer signals.stop()
 	s, recorder, stop, err := o.session(asking, 3*time.Second)

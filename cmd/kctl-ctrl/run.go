@@ -220,7 +220,7 @@ func (o *runOptions) run(ctx context.Context) error {
 		return err
 	}
 	defer outlivePipes()()
-	ctx, cancel := withSignalsSaying(ctx, o.ErrOut, s.stopping)
+	ctx, cancel := withSignalsSaying(ctx, o.ErrOut, endsWithin, s.stopping)
 	defer cancel()
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)

@@ -122,7 +122,7 @@ func removeIfSame(path string, written []byte) error {
 func (o *sandboxCommandOptions) stopSignals(args []string) []os.Signal {
 	if len(args) > 0 {
 		signal.Notify(make(chan os.Signal, 1), os.Interrupt)
-		return []os.Signal{syscall.SIGTERM, syscall.SIGHUP}
+		return unlessNohup([]os.Signal{syscall.SIGTERM, syscall.SIGHUP})
 	}
 	return stopSignals()
 }

@@ -6,12 +6,26 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
+	"time"
 )
 
-// stopSignals are what ends a command: Ctrl-C, SIGTERM and the terminal's end.
-func stopSignals() []os.Signal {
+// stopSignals are what ends a command: Ctrl-C, SIGTERM and the terminal's end, but
+// for a command that is to outlive that (nohup).
+func stopSignals() []os.Signal { return unlessNohup(screenSignals()) }
+
+// screenSignals are what ends a screen, which does not outlive its terminal.
+func screenSignals() []os.Signal {
 	return []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP}
+}
+
+// unlessNohup leaves SIGHUP out where this process was started with it ignored.
+func unlessNohup(signals []os.Signal) []os.Signal {
+	if !signal.Ignored(syscall.SIGHUP) {
+		return signals
+	}
+	return slices.DeleteFunc(signals, func(s os.Signal) bool { return s == syscall.SIGHUP })
 }
 
 // outlivePipes has a write to a closed standard output or error fail, which would
@@ -22,17 +36,30 @@ func outlivePipes() (end func()) {
 	return func() { signal.Stop(signals) }
 }
 
+const (
+	// sameRequest is how soon after the first a second signal is no other request:
+	// timeout(1) sends its own to the process and then to the group.
+	sameRequest = 100 * time.Millisecond
+	// wordWithin is how long the word on stderr may hold up what it tells of: who
+	// reads stderr may have stopped.
+	wordWithin = 100 * time.Millisecond
+	// endsWithin is when a command is left that does not end when it was asked to,
+	// though all that it waits for is bounded: by a credential plugin that hangs, or
+	// by an output that nobody reads.
+	endsWithin = 5 * time.Second
+)
+
 // withSignals returns a context that the first of the signals ends (stopSignals
 // where none is given), with a word on stderr about what happens now. The second
-// one exits at once: the sandbox's child then cleans up after itself, for it
-// sees its parent go.
+// one exits at once, and so does the time: the sandbox's child then cleans up after
+// itself, for it sees its parent go.
 func withSignals(parent context.Context, stderr io.Writer, stopping string, on ...os.Signal) (context.Context, context.CancelFunc) {
-	return withSignalsSaying(parent, stderr, func() string { return stopping }, on...)
+	return withSignalsSaying(parent, stderr, endsWithin, func() string { return stopping }, on...)
 }
 
 // withSignalsSaying is withSignals with a word that depends on what goes on when
-// the signal comes.
-func withSignalsSaying(parent context.Context, stderr io.Writer, stopping func() string, on ...os.Signal) (context.Context, context.CancelFunc) {
+// the signal comes, and a time of its own.
+func withSignalsSaying(parent context.Context, stderr io.Writer, within time.Duration, stopping func() string, on ...os.Signal) (context.Context, context.CancelFunc) {
 	if len(on) == 0 {
 		on = stopSignals()
 	}
@@ -46,17 +73,49 @@ func withSignalsSaying(parent context.Context, stderr io.Writer, stopping func()
 		case <-done:
 			return
 		}
-		fmt.Fprintln(stderr, stopping())
+		first, late := time.Now(), time.After(within)
+		sayWithin(stderr, stopping())
 		cancel(errInterrupted)
-		select {
-		case <-signals:
+		if word, leave := leaves(signals, func() time.Duration { return time.Since(first) }, late, done); leave {
+			if word != "" {
+				sayWithin(stderr, word)
+			}
 			os.Exit(exitInterrupted)
-		case <-done:
 		}
 	}()
 	return ctx, func() {
 		signal.Stop(signals)
 		close(done)
 		cancel(context.Canceled)
+	}
+}
+
+// leaves waits for the end, and reports whether not to wait for it, with a word on
+// why where the user does not know.
+func leaves(signals <-chan os.Signal, since func() time.Duration, late <-chan time.Time, done <-chan struct{}) (word string, leave bool) {
+	for {
+		select {
+		case <-signals:
+			if since() >= sameRequest {
+				return "", true
+			}
+		case <-late:
+			return "warning: not everything has ended in time: leaving all the same", true
+		case <-done:
+			return "", false
+		}
+	}
+}
+
+// sayWithin prints a line, and goes on after wordWithin whether it is printed or not.
+func sayWithin(out io.Writer, text string) {
+	said := make(chan struct{})
+	go func() {
+		defer close(said)
+		fmt.Fprintln(out, text)
+	}()
+	select {
+	case <-said:
+	case <-time.After(wordWithin):
 	}
 }

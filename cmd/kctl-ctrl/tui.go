@@ -199,7 +199,7 @@ func (o *tuiOptions) run(ctx context.Context) error {
 			return err
 		}
 	}
-	ctx, cancel := withSignals(ctx, discard{}, "", stopSignals()...)
+	ctx, cancel := withSignals(ctx, discard{}, "", screenSignals()...)
 	defer cancel()
 	s, err := newSession(sessionOptions{logFile: o.logs.file, logVerbosity: o.logs.verbosity, horizon: 3 * time.Second})
 	if err != nil {

@@ -1,0 +1,224 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+)
+
+// A second signal that comes with the first, as timeout(1) sends it, is no wish to
+// leave at once.
+func TestTwoSignalsAtOnceAreOne(t *testing.T) {
+	signals, late, done := make(chan os.Signal), make(chan time.Time, 1), make(chan struct{})
+	sinces := make(chan time.Duration, 3) // of the signals, in order
+	sinces <- 0
+	sinces <- sameRequest - 1
+	sinces <- sameRequest
+	type answer struct {
+		word  string
+		leave bool
+	}
+	answers := make(chan answer)
+	ask := func() {
+		word, leave := leaves(signals, func() time.Duration { return <-sinces }, late, done)
+		answers <- answer{word, leave}
+	}
+	go ask()
+	for range 2 {
+		select {
+		case signals <- syscall.SIGTERM:
+		case got := <-answers:
+			t.Fatalf("a signal that came with the first: %+v", got)
+		}
+	}
+	signals <- syscall.SIGTERM
+	if got := <-answers; !got.leave || got.word != "" {
+		t.Errorf("a later one: %+v", got)
+	}
+	late <- time.Time{}
+	go ask()
+	if got := <-answers; !got.leave || got.word == "" {
+		t.Errorf("what does not end: %+v", got)
+	}
+	close(done)
+	go ask()
+	if got := <-answers; got.leave {
+		t.Errorf("what has ended: %+v", got)
+	}
+}
+
+// Who starts a command so that it outlives the terminal (nohup) has it do so; a
+// screen goes with its terminal.
+func TestNohup(t *testing.T) {
+	if !slices.Contains(stopSignals(), os.Signal(syscall.SIGHUP)) || !slices.Contains(passedSignals(), os.Signal(syscall.SIGHUP)) {
+		t.Fatal("the terminal's end ends nothing")
+	}
+	signal.Ignore(syscall.SIGHUP)
+	defer signal.Reset(syscall.SIGHUP)
+	if slices.Contains(stopSignals(), os.Signal(syscall.SIGHUP)) || slices.Contains(passedSignals(), os.Signal(syscall.SIGHUP)) {
+		t.Error("SIGHUP ends what was started with it ignored")
+	}
+	if !slices.Contains(screenSignals(), os.Signal(syscall.SIGHUP)) {
+		t.Error("a screen stays without its terminal")
+	}
+}
+
+// silent is a server that answers nothing; asked is closed by its first request.
+func silent(t *testing.T) (url string, asked <-chan struct{}) {
+	t.Helper()
+	first, over := make(chan struct{}), make(chan struct{})
+	begun := make(chan struct{}, 1)
+	begun <- struct{}{}
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		select {
+		case <-begun:
+			close(first)
+		default:
+		}
+		select {
+		case <-r.Context().Done():
+		case <-over:
+		}
+	}))
+	t.Cleanup(func() { close(over); server.Close() })
+	return server.URL, first
+}
+
+// kubeconfigOf writes the kubeconfig of one context.
+func kubeconfigOf(t *testing.T, cluster clientcmdapi.Cluster, user clientcmdapi.AuthInfo) string {
+	t.Helper()
+	config := clientcmdapi.NewConfig()
+	config.Clusters["c"], config.AuthInfos["u"] = &cluster, &user
+	config.Contexts["c"] = &clientcmdapi.Context{Cluster: "c", AuthInfo: "u"}
+	config.CurrentContext = "c"
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := clientcmd.WriteToFile(*config, path); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// begins waits for what a channel tells.
+func begins(t *testing.T, told <-chan struct{}) {
+	t.Helper()
+	select {
+	case <-told:
+	case <-time.After(patience):
+		t.Fatal("the program has not begun")
+	}
+}
+
+// On Linux the kernel tells what a process ignores.
+func TestNohupIsHonoured(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("there is no /proc to look into")
+	}
+	url, asked := silent(t)
+	command := newHouse(t).program(t, "run", "--controllers=deployment", "--kubeconfig", kubeconfigOf(t, clientcmdapi.Cluster{Server: url}, clientcmdapi.AuthInfo{}))
+	command.Args = slices.Concat([]string{"sh", "-c", `trap "" HUP; exec "$0" "$@"`, command.Path}, command.Args[1:])
+	command.Path = "/bin/sh"
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	begins(t, asked)
+	status, err := os.ReadFile("/proc/" + strconv.Itoa(command.Process.Pid) + "/status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, mask, _ := strings.Cut(string(status), "SigIgn:")
+	ignored, err := strconv.ParseUint(strings.Fields(mask)[0], 16, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ignored&(1<<(syscall.SIGHUP-1)) == 0 {
+		t.Error("run under nohup ends with the terminal")
+	}
+	_ = command.Process.Signal(syscall.SIGTERM)
+	_ = command.Wait()
+}
+
+// A signal ends a command whatever holds it up: a credential plugin that hangs, and
+// nobody who reads what is printed.
+func TestASignalEndsWhatHangs(t *testing.T) {
+	t.Run("a credential plugin", func(t *testing.T) {
+		t.Parallel()
+		dir := t.TempDir()
+		plugin, pid := filepath.Join(dir, "login"), filepath.Join(dir, "pid")
+		if err := os.WriteFile(plugin, []byte("#!/bin/sh\necho $$ >"+pid+".new && mv "+pid+".new "+pid+"\nexec sleep 600\n"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		url, _ := silent(t)
+		file := kubeconfigOf(t, clientcmdapi.Cluster{Server: strings.Replace(url, "http:", "https:", 1), InsecureSkipTLSVerify: true},
+			clientcmdapi.AuthInfo{Exec: &clientcmdapi.ExecConfig{Command: plugin, APIVersion: "client.authentication.k8s.io/v1", InteractiveMode: clientcmdapi.NeverExecInteractiveMode}})
+		command := newHouse(t).program(t, "run", "--controllers=deployment", "--kubeconfig", file)
+		command.WaitDelay = time.Second // the plugin has its standard error, and goes on
+		var said bytes.Buffer
+		command.Stderr = &said
+		if err := command.Start(); err != nil {
+			t.Fatal(err)
+		}
+		var number int
+		if !waitFor(t.Context(), patience, func() bool {
+			text, _ := os.ReadFile(pid)
+			number, _ = strconv.Atoi(strings.TrimSpace(string(text)))
+			return number > 0
+		}) {
+			t.Fatal("the plugin was not run")
+		}
+		defer func() { _ = syscall.Kill(number, syscall.SIGKILL) }()
+		begin := time.Now()
+		endsBySignal(t, command, begin)
+		inOrder(t, said.String(), "stopping", "not everything has ended")
+	})
+	t.Run("an output that nobody reads", func(t *testing.T) {
+		t.Parallel()
+		url, asked := silent(t)
+		command := newHouse(t).program(t, "run", "--controllers=deployment", "--kubeconfig", kubeconfigOf(t, clientcmdapi.Cluster{Server: url}, clientcmdapi.AuthInfo{}))
+		out, in, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer out.Close()
+		// As full as it gets, so that the first word blocks.
+		if err := in.SetWriteDeadline(time.Now().Add(50 * time.Millisecond)); err != nil {
+			t.Skip(err)
+		}
+		_, _ = io.Copy(in, endless{})
+		command.Stdout, command.Stderr = in, in
+		if err := command.Start(); err != nil {
+			t.Fatal(err)
+		}
+		_ = in.Close()
+		begins(t, asked)
+		endsBySignal(t, command, time.Now())
+	})
+}
+
+// endless is text without an end.
+type endless struct{}
+
+func (endless) Read(p []byte) (int, error) { return len(p), nil }
+
+func endsBySignal(t *testing.T, command *exec.Cmd, begin time.Time) {
+	t.Helper()
+	_ = command.Process.Signal(syscall.SIGTERM)
+	_ = command.Wait()
+	if code := command.ProcessState.ExitCode(); code != exitInterrupted {
+		t.Errorf("exit code %d after %s, want %d", code, time.Since(begin), exitInterrupted)
+	}
+}
