@@ -33,7 +33,7 @@ func localGroups(ctx context.Context, target connect.Target) (func(string) bool,
 }
 
 func localGroupsOf(ctx context.Context, config *rest.Config) (func(string) bool, error) {
-	client, err := discovery.NewDiscoveryClientForConfig(config)
+	client, err := discovery.NewDiscoveryClientForConfig(forQuestions(config))
 	if err != nil {
 		return nil, fmt.Errorf("make a client for %s: %w", config.Host, err)
 	}
@@ -45,7 +45,8 @@ func localGroupsOf(ctx context.Context, config *rest.Config) (func(string) bool,
 			}
 			return nil, explain(err, "ask "+config.Host+" which API groups it serves itself")
 		}
-		return trustedGroups(raw)
+		groups, err := trustedGroups(raw)
+		return groups, explain(err, "read what "+config.Host+" says of its API groups")
 	}}
 	if err := t.renew(ctx); err != nil {
 		return nil, err

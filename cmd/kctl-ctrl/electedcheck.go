@@ -34,7 +34,7 @@ func (o *runOptions) preflight(ctx context.Context, c standing) (answered, error
 	if err := actAsOne(o.impersonate, config); err != nil {
 		return answered{}, err
 	}
-	client, err := kubernetes.NewForConfig(config)
+	client, err := kubernetes.NewForConfig(forQuestions(config))
 	if err != nil {
 		return answered{}, fmt.Errorf("make a client for context %q: %w", name, err)
 	}

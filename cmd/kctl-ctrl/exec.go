@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -259,6 +258,19 @@ func (o *execOptions) command(args []string, asking *commandAsking) (*userComman
 	return c, nil
 }
 
+// describeCommand leaves the arguments out, which may be credentials: the journal is
+// recorded, and recordings are sent around.
+func describeCommand(args []string) string {
+	switch n := len(args) - 1; n {
+	case 0:
+		return args[0]
+	case 1:
+		return args[0] + " with 1 argument"
+	default:
+		return fmt.Sprintf("%s with %d arguments", args[0], n)
+	}
+}
+
 // journalOut is where the journal is printed.
 func (o *execOptions) journalOut() (io.WriteCloser, error) {
 	if o.journalFile == "" {
@@ -296,7 +308,7 @@ func (o *execOptions) prepare(ctx context.Context, s *session, mode state.Mode, 
 	if s.manager.Load() != nil { // there is something to look into
 		s.attachable("exec")
 	}
-	s.note("exec", "starts %s", strings.Join(command.args, " "))
+	s.note("exec", "starts %s", describeCommand(command.args))
 	command.env = clientEnvironment(os.Environ(), kubeconfig)
 	return nil
 }

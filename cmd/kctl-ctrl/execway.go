@@ -158,7 +158,7 @@ func (o *execOptions) wayToCluster(ctx context.Context, s *session, mode state.M
 		return nil, err
 	}
 	s.config = way.config
-	client, err := discovery.NewDiscoveryClientForConfig(way.config)
+	client, err := discovery.NewDiscoveryClientForConfig(forQuestions(way.config))
 	if err != nil {
 		return nil, fmt.Errorf("make a client for context %q: %w", name, err)
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"net"
+	"net/http"
 	"net/url"
 	"regexp"
 	"strings"
@@ -60,6 +61,8 @@ func diagnose(err error) (reason, next string) {
 		invalid   x509.CertificateInvalidError
 		dns       *net.DNSError
 		request   *url.Error
+		proxy     *net.OpError
+		sentOn    *redirectedError
 	)
 	switch {
 	case errors.As(err, &noMatch), errors.As(err, &noType):
@@ -67,6 +70,11 @@ func diagnose(err error) (reason, next string) {
 	case strings.Contains(err.Error(), "the server doesn't have a resource type"):
 		// The words of cli-runtime v0.37.1 pkg/resource/builder.go, which has no type for it.
 		return err.Error(), "check the spelling; 'kubectl api-resources' lists what it serves"
+	case errors.As(err, &sentOn):
+		return sentOn.Error(), "put the right address into the kubeconfig; is there a login page or a proxy in between?"
+	case strings.Contains(err.Error(), "serializer for text/html doesn't exist"), strings.Contains(err.Error(), "invalid character '<' looking for beginning of value"):
+		// The words of client-go and encoding/json for a page in place of an object.
+		return "what answers there is no API server: it sends a web page", "check the server's address in the kubeconfig; is there a login page or a proxy in between?"
 	case apierrors.IsForbidden(err):
 		if right, who := missingRight(err); right.verb != "" {
 			return who + " lacks the right to " + right.String(), "ask for a role with it; '" + right.check() + "' tells when it is there"
@@ -100,6 +108,8 @@ func diagnose(err error) (reason, next string) {
 	case strings.Contains(err.Error(), "remote error: tls:"):
 		_, words, _ := strings.Cut(err.Error(), "remote error: tls:")
 		return "the server does not accept the client certificate:" + words, "it may have expired: get a new kubeconfig, or choose another with --context"
+	case errors.As(err, &proxy) && proxy.Op == "proxyconnect":
+		return "the proxy on the way to " + address(err) + " cannot be reached (" + proxy.Err.Error() + ")", "check HTTPS_PROXY, or proxy-url in the kubeconfig; NO_PROXY names servers that need none"
 	case errors.As(err, &dns):
 		return "the name of the server, " + dns.Name + ", is not known here", "check --context and your network or VPN"
 	case errors.Is(err, syscall.ECONNREFUSED):
@@ -117,10 +127,15 @@ func diagnose(err error) (reason, next string) {
 // serverWords is what the API server said, without client-go's wrapping.
 func serverWords(err error) string {
 	var status apierrors.APIStatus
-	if errors.As(err, &status) {
-		return status.Status().Message
+	if !errors.As(err, &status) {
+		return err.Error()
 	}
-	return err.Error()
+	said := status.Status()
+	if said.Message == "unknown" && said.Code > 0 {
+		// client-go v0.37.1 says so where discovery was answered in JSON (rest/request.go).
+		return fmt.Sprintf("the server answers %d %s", said.Code, http.StatusText(int(said.Code)))
+	}
+	return said.Message
 }
 
 // missingType tells the 404 for a path that is not served from the one for an

@@ -87,6 +87,22 @@ func TestExplain(t *testing.T) {
 			requestError(context.DeadlineExceeded),
 			"the server at https://127.0.0.1:6443 does not answer: check --context and your network or VPN, or allow more with --request-timeout",
 		},
+		"proxy": {
+			requestError(&net.OpError{Op: "proxyconnect", Net: "tcp", Err: &net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}}),
+			"the proxy on the way to https://127.0.0.1:6443 cannot be reached (dial: connect: connection refused): check HTTPS_PROXY, or proxy-url in the kubeconfig; NO_PROXY names servers that need none",
+		},
+		"redirect": {
+			requestError(&redirectedError{from: "https://127.0.0.1:6443", to: "https://login.example.com"}),
+			"the server at https://127.0.0.1:6443 sends its clients on to https://login.example.com, where your credentials are not sent: put the right address into the kubeconfig; is there a login page or a proxy in between?",
+		},
+		"web page": {
+			errors.New("invalid character '<' looking for beginning of value"),
+			"what answers there is no API server: it sends a web page: check the server's address in the kubeconfig; is there a login page or a proxy in between?",
+		},
+		"without words": {
+			&apierrors.StatusError{ErrStatus: metav1.Status{Reason: metav1.StatusReasonForbidden, Code: 403, Message: "unknown"}},
+			"the server answers 403 Forbidden: ask for a role that allows it",
+		},
 		"cut off": {
 			requestError(errors.New("EOF")),
 			"the server at https://127.0.0.1:6443 cannot be reached (EOF): check --context and your network or VPN",

@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"log"
 	"os"
 	"path/filepath"
 	"runtime"
+	"sync"
 	"syscall"
 
 	"github.com/go-logr/logr"
@@ -56,16 +58,45 @@ func openLog(path string) (io.WriteCloser, error) {
 		return discard{}, fmt.Errorf("open the log: %w", err)
 	}
 	info, err := file.Stat()
-	if err == nil && info.Mode().IsRegular() {
+	if err == nil && !info.Mode().IsRegular() {
+		return file, nil
+	}
+	if err == nil {
 		err = file.Chmod(0o600)
-		if err == nil && info.Size() > maxLogSize {
-			err = file.Truncate(0)
-		}
 	}
 	if err != nil {
 		return discard{}, errors.Join(fmt.Errorf("open the log: %w", err), file.Close())
 	}
-	return file, nil
+	return &boundedLog{file: file, most: maxLogSize}, nil
+}
+
+// boundedLog is a log that is begun anew when it is larger than most, be it by one
+// session, which may last for weeks, or by many.
+type boundedLog struct {
+	most int64
+
+	mu   sync.Mutex
+	file *os.File
+}
+
+// Write implements io.Writer.
+func (l *boundedLog) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	// The file is opened for appending, and others may write to it.
+	if info, err := l.file.Stat(); err == nil && info.Size() > l.most {
+		if err := l.file.Truncate(0); err != nil {
+			return 0, err
+		}
+	}
+	return l.file.Write(p)
+}
+
+// Close implements io.Closer.
+func (l *boundedLog) Close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.file.Close()
 }
 
 type discard struct{}
@@ -75,8 +106,12 @@ func (discard) Close() error                { return nil }
 
 // silenceKlog keeps what client-go logs off standard error: what a user has to
 // know is in errors and warnings of ours. It is for the time before a session, and
-// for verbs without one.
-func silenceKlog() { klog.SetLogger(logr.Discard()) }
+// for verbs without one. What net/http logs is kept off it too: a server has a say
+// in that, and a byte too many on an idle connection is enough.
+func silenceKlog() {
+	klog.SetLogger(logr.Discard())
+	log.SetOutput(io.Discard)
+}
 
 // sendKlogTo makes out the only place that upstream's logging reaches, and
 // returns the logger at its root. klog is global to the process: call it once.
@@ -86,6 +121,7 @@ func sendKlogTo(out io.Writer, verbosity int, wrap func(logr.Logger) logr.Logger
 		textlogger.Verbosity(verbosity),
 	)))
 	klog.SetLoggerWithOptions(logger, klog.ContextualLogger(true))
+	log.SetOutput(out)
 	return logger
 }
 

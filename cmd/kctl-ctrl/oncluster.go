@@ -51,7 +51,7 @@ func (o *runOptions) startOnCluster(ctx context.Context, s *session, mode state.
 		return err
 	}
 	progress("connecting to " + name)
-	client, err := discovery.NewDiscoveryClientForConfig(s.config)
+	client, err := discovery.NewDiscoveryClientForConfig(forQuestions(s.config))
 	if err != nil {
 		return fmt.Errorf("make a client for context %q: %w", name, err)
 	}

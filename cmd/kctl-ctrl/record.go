@@ -14,6 +14,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/kctl-ctrl/kctl-ctrl/watch/recording"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
 // recordFlags say where a session is recorded to.
@@ -63,7 +64,19 @@ func (r *recordFlags) start(s *session) (*recorder, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.noteFailure(writer)
 	return &recorder{writer: writer}, nil
+}
+
+// noteFailure puts it into the journal when a recording ends before its session: who
+// looks at the journal may need what is not recorded any more.
+func (s *session) noteFailure(writer *recording.Writer) {
+	go func() {
+		<-writer.Done()
+		if err := writer.Stats().Err; err != nil {
+			s.hub.Record(state.Note{Source: "recording", Warning: true, Text: err.Error() + ": nothing more is recorded"})
+		}
+	}()
 }
 
 // wait ends the recording. The session's hub is closed then, or about to be.

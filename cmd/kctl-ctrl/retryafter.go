@@ -1,19 +1,47 @@
 package main
 
-import "net/http"
+import (
+	"net/http"
+	"strconv"
+	"time"
+
+	"k8s.io/client-go/rest"
+)
+
+// longestRetry is how long a question of ours may silently wait for a server that
+// asks to be spared for a while; API servers that are only busy say a few seconds.
+const longestRetry = 10 * time.Second
 
 // unretried has a client hear of a refusal that says when to try again at once: client-go
 // waits and tries again by itself, until its time is over and nothing tells why. The
 // election has a period of its own.
-func unretried(next http.RoundTripper) http.RoundTripper { return impatient{next} }
+func unretried(next http.RoundTripper) http.RoundTripper { return impatient{next, 0} }
 
-type impatient struct{ http.RoundTripper }
+// askedSoon is unretried for times beyond longestRetry: whoever has asked is told.
+func askedSoon(next http.RoundTripper) http.RoundTripper { return impatient{next, longestRetry} }
+
+// forQuestions is a copy of a config, for a question whose answer somebody waits for.
+func forQuestions(config *rest.Config) *rest.Config {
+	out := rest.CopyConfig(config)
+	out.Wrap(askedSoon)
+	out.Wrap(notSentOn)
+	return out
+}
+
+// impatient drops what an answer says of when to try again where that is later than most.
+type impatient struct {
+	http.RoundTripper
+	most time.Duration
+}
 
 // RoundTrip implements http.RoundTripper.
 func (i impatient) RoundTrip(r *http.Request) (*http.Response, error) {
 	answer, err := i.RoundTripper.RoundTrip(r)
 	if answer != nil {
-		answer.Header.Del("Retry-After")
+		// client-go v0.37.1 reads whole seconds and nothing else (rest/with_retry.go).
+		if seconds, bad := strconv.Atoi(answer.Header.Get("Retry-After")); bad != nil || seconds > int(i.most/time.Second) || i.most == 0 {
+			answer.Header.Del("Retry-After")
+		}
 	}
 	return answer, err
 }

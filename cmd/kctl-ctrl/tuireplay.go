@@ -20,7 +20,7 @@ func (o *tuiOptions) replay(ctx context.Context, theme *tui.Theme) error {
 		return err
 	}
 	defer player.Close()
-	ctx, cancel := withSignals(ctx, discard{}, "", stopSignals()...)
+	ctx, cancel := withSignals(ctx, discard{}, "", screenSignals()...)
 	defer cancel()
 	screened := screenPlayer{player}
 	options := tui.Options{
@@ -119,6 +119,7 @@ func (r *screenRecorder) Toggle() (string, error) {
 		r.writer = nil
 		return "", err
 	}
+	r.session.noteFailure(r.writer)
 	return "Recording to " + path + "; S ends it.", nil
 }
 
@@ -128,12 +129,19 @@ func (r *screenRecorder) File() string {
 	if r.writer == nil {
 		return ""
 	}
-	return r.writer.Stats().Path
+	stats := r.writer.Stats()
+	if stats.Err != nil {
+		return "" // nothing more is written: Toggle says why
+	}
+	return stats.Path
 }
 
 // close ends a recording that is under way.
 func (r *screenRecorder) close() error {
-	if r.File() == "" {
+	r.mu.Lock()
+	none := r.writer == nil
+	r.mu.Unlock()
+	if none {
 		return nil
 	}
 	_, err := r.Toggle()
