@@ -14,7 +14,8 @@
 //   - Facts: the time of the last event and of the last bookmark, the lists and
 //     watches begun, why the last watch ended.
 //   - Gaps. A list after the first one means that events may have been missed. It
-//     is recorded as a Gap, whatever the reason.
+//     is recorded as a Gap, whatever the reason. A server whose versions went back,
+//     as after a restore of etcd, is listed anew: no watch would tell what is gone.
 //   - Refusals. What the user may not list or watch is tried again after 2
 //     seconds, then after twice as long up to 5 minutes: one request each time.
 //   - Loss of the server. A request without an answer is repeated by the wrapper,

@@ -3,6 +3,7 @@ package informers
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -205,6 +206,15 @@ func (in *informer) expects(n int) {
 
 // listed notes that all of a list has passed.
 func (in *informer) listed(version string) {
+	if reason := in.wentBack(version); reason != "" {
+		in.mu.Lock()
+		told := in.relist == reason
+		in.relist = reason
+		in.mu.Unlock()
+		if !told {
+			in.record(state.Gap{Informer: in.kind.Type(), Reason: reason})
+		}
+	}
 	in.mu.Lock()
 	in.whole, in.end = true, ""
 	in.version, in.moved = version, in.options.Now()
@@ -226,6 +236,19 @@ func (in *informer) sync() {
 	if !failed {
 		in.turn(state.InformerSynced, "")
 	}
+}
+
+// wentBack says so where the version of a list or a bookmark is older than what the
+// cache has seen. Those of objects are not compared: not every server orders them.
+func (in *informer) wentBack(version string) (reason string) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	had, err := strconv.ParseUint(in.version, 10, 64)
+	now, bad := strconv.ParseUint(version, 10, 64)
+	if err != nil || bad != nil || now >= had {
+		return ""
+	}
+	return fmt.Sprintf("the server's versions went back, from %d to %d, as after a restore of etcd", had, now)
 }
 
 func (in *informer) bookmarked(version string) {

@@ -147,6 +147,34 @@ func TestRelistIsAGap(t *testing.T) {
 	}
 }
 
+// A server that was restored from a backup knows nothing of what came after it: that
+// goes from the cache, and the gap is told.
+func TestRestoredServer(t *testing.T) {
+	// Where a watch had nothing to tell, client-go lists again by itself.
+	for _, c := range []struct{ plain, told bool }{{false, false}, {true, false}, {false, true}, {true, true}} {
+		server := newServer(t, pod("shop", "db"), pod("shop", "web"))
+		server.plain = c.plain
+		set, j := newSet(t, server, Options{})
+		h := open(t, set, pods, Metadata)
+		until(t, "it synced", synced(h))
+		if c.told {
+			until(t, "it watches", func() bool { return server.asked("watch") > 0 })
+			until(t, "a bookmark came", func() bool { server.bookmark(); return !h.Stats().LastBookmark.IsZero() })
+		}
+		server.stop()
+		server.restore(20, "shop/db")
+		server.restart()
+		until(t, "it listed again", func() bool { return h.Stats().Relists == 1 && synced(h)() && names(t, h, Query{}) == "web" })
+		if got := h.Stats(); !strings.Contains(got.LastRelist, "went back") || got.ResourceVersion != "20" {
+			t.Errorf("stats: %+v", got)
+		}
+		until(t, "the gap is told", func() bool { return slices.Contains(j.lines(), "gap pods") })
+		if c.told && h.Stats().LastBookmark.IsZero() {
+			t.Error("no bookmark was seen")
+		}
+	}
+}
+
 // Types that this program has no Go type for, with and without namespaces.
 func TestCustomResources(t *testing.T) {
 	for _, contents := range []Contents{Metadata, Whole} {

@@ -151,6 +151,16 @@ func (s *apiServer) forget() {
 	s.changed = make(chan struct{})
 }
 
+// restore has the server go on from a version that it had before.
+func (s *apiServer) restore(version int, gone ...string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.version, s.oldest, s.history = version, 0, nil
+	for _, key := range gone {
+		delete(s.objects, key)
+	}
+}
+
 func (s *apiServer) change(f func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -213,6 +223,13 @@ func (s *apiServer) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	partial := strings.Contains(r.Header.Get("Accept"), "as=PartialObjectMetadata")
+	_, current := s.all()
+	if from, _ := strconv.Atoi(q.Get("resourceVersion")); from > current && (verb == "list" || q.Get("sendInitialEvents") != "") {
+		answer := status(504, "Timeout", fmt.Sprintf("Too large resource version: %d, current: %d", from, current))
+		answer["details"] = object{"causes": []object{{"reason": "ResourceVersionTooLarge"}}}
+		reply(w, 504, answer)
+		return
+	}
 	switch verb {
 	case "probe":
 		reply(w, 200, object{"gitVersion": "v1.37.1"})
@@ -308,6 +325,10 @@ func (s *apiServer) watch(w http.ResponseWriter, r *http.Request, partial bool) 
 		}
 		send("BOOKMARK", shaped(o, partial))
 		from = version
+	}
+	if _, current := s.all(); from > current {
+		// A watch from a version that is still to come gets bookmarks of those there are.
+		send("BOOKMARK", shaped(object{"apiVersion": "v1", "kind": "Pod", "metadata": object{"resourceVersion": strconv.Itoa(current)}}, partial))
 	}
 	flush()
 	for {

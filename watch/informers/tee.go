@@ -192,7 +192,7 @@ func (t *tee) run() {
 	defer close(t.to)
 	defer t.from.Stop()
 	for e := range t.from.ResultChan() {
-		t.see(e)
+		e = t.see(e)
 		select {
 		case t.to <- e:
 		case <-t.done:
@@ -204,7 +204,8 @@ func (t *tee) run() {
 	}
 }
 
-func (t *tee) see(e watch.Event) {
+// see takes note of an event, and gives what the reflector is to have of it.
+func (t *tee) see(e watch.Event) watch.Event {
 	t.in.contact.heard()
 	switch e.Type {
 	case watch.Error:
@@ -213,12 +214,20 @@ func (t *tee) see(e watch.Event) {
 	case watch.Bookmark:
 		m, err := meta.Accessor(e.Object)
 		if err != nil {
-			return
+			return e
 		}
 		if t.initial && m.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true" {
 			t.initial = false
 			t.in.listed(m.GetResourceVersion())
-			return
+			return e
+		}
+		if reason := t.in.wentBack(m.GetResourceVersion()); reason != "" && !t.initial {
+			// What the cache holds may never have been, as far as the server knows, and no
+			// watch will tell. As expired, it is listed again.
+			t.failed = true
+			t.in.ended(reason)
+			expired := apierrors.NewResourceExpired(reason).Status()
+			return watch.Event{Type: watch.Error, Object: &expired}
 		}
 		t.in.bookmarked(m.GetResourceVersion())
 	case watch.Added, watch.Modified, watch.Deleted:
@@ -237,6 +246,7 @@ func (t *tee) see(e watch.Event) {
 			t.in.happens(o)
 		}
 	}
+	return e
 }
 
 // conceal takes the values out of a Secret before anybody has it. managedFields
