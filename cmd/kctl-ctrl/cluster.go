@@ -54,7 +54,7 @@ func (f *sandboxFlags) addTo(flags *pflag.FlagSet) {
 	flags.StringVar(&f.nodeMem, "node-memory", "32Gi", "memory capacity of a simulated node")
 	flags.StringVar(&f.nodePods, "node-pods", "110", "number of pods that a simulated node takes")
 	flags.StringVar(&f.pods, "pods", string(nodes.PodsReady), "what newly bound pods do: ready, pending or failing")
-	flags.StringVar(&f.auditLog, "audit-log", "", "write kube-apiserver's audit log (level Request) to this file")
+	flags.StringVar(&f.auditLog, "audit-log", "", "write kube-apiserver's audit log (level Request, without the bodies of Secrets and tokens) to this file")
 }
 
 // capacity reads the flags that describe a node.

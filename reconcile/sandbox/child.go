@@ -56,14 +56,27 @@ func (s *Sandbox) configure(config *wire.Config, audit AuditLevel) error {
 }
 
 // auditPolicy logs every request at one level, once: when it is answered, or
-// when a watch begins.
+// when a watch begins. Values of Secrets and tokens stay out of it; the bodies of
+// deletes do not, which have none, and tell whether it was a dry run.
 func auditPolicy(level AuditLevel) []byte {
+	deletes := level
+	if level == AuditRequestResponse {
+		deletes = AuditRequest // the answer may be the object
+	}
 	return fmt.Appendf(nil, `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived]
 rules:
 - level: %s
-`, level)
+  verbs: [delete, deletecollection]
+  resources:
+  - {group: "", resources: [secrets]}
+- level: %s
+  resources:
+  - {group: "", resources: [secrets, serviceaccounts/token]}
+  - {group: authentication.k8s.io, resources: [tokenreviews]}
+- level: %s
+`, deletes, AuditMetadata, level)
 }
 
 // readEvents passes on what the child says, until it says something that is no

@@ -43,7 +43,8 @@ type Options struct {
 }
 
 // AuditLevel is how much of a request the audit log shows, in the words of the
-// audit.k8s.io API. Whether a DELETE was a dry run shows at AuditRequest only.
+// audit.k8s.io API. Whether a DELETE was a dry run shows at AuditRequest only. Secrets
+// and tokens are logged at AuditMetadata at most, but for deletes.
 type AuditLevel string
 
 const (

@@ -1,6 +1,7 @@
 package controlplane_test
 
 import (
+	"context"
 	"io/fs"
 	"net/http"
 	"os"
@@ -163,6 +164,55 @@ func TestAuditLogShowsBodiesOfDeletes(t *testing.T) {
 		}
 	}
 	t.Error("the delete is not in the audit log")
+}
+
+// The audit log has the bodies of requests, and no value of a Secret and no token
+// among them.
+func TestAuditLogKeepsSecrets(t *testing.T) {
+	responses, err := sandbox.Start(t.Context(), sandbox.Options{Audit: sandbox.AuditRequestResponse})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer responses.Close(context.Background())
+	for _, sb := range []*sandbox.Sandbox{shared, responses} {
+		c := newClient(t, sb)
+		const path = "/api/v1/namespaces/default/secrets"
+		secret := named("v1", "Secret", "audited")
+		secret["stringData"] = object{"password": "CANARY"}
+		c.must(http.MethodPost, path, secret)
+		c.must(http.MethodPut, path+"/audited", secret)
+		c.must(http.MethodGet, path+"/audited", nil)
+		c.must(http.MethodGet, path, nil)
+		review := object{"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": object{"token": "CANARY"}}
+		c.must(http.MethodPost, "/apis/authentication.k8s.io/v1/tokenreviews", review)
+		c.must(http.MethodPost, "/api/v1/namespaces/default/serviceaccounts", named("v1", "ServiceAccount", "audited"))
+		request := object{"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": object{"audiences": []string{}}}
+		answer := c.must(http.MethodPost, "/api/v1/namespaces/default/serviceaccounts/audited/token", request)
+		token := answer["status"].(object)["token"].(string)
+		c.must(http.MethodDelete, path+"/audited", object{"apiVersion": "v1", "kind": "DeleteOptions", "dryRun": []string{"All"}})
+
+		text, err := os.ReadFile(sb.AuditLogPath())
+		if err != nil {
+			t.Fatal(err)
+		}
+		log := string(text)
+		for what, value := range map[string]string{"a value": "CANARY", "a value in base64": "Q0FOQVJZ", "a token": token} {
+			if strings.Contains(log, value) {
+				t.Errorf("%s is in the audit log", what)
+			}
+		}
+		if !strings.Contains(log, path+"/audited") {
+			t.Error("the requests are not in the audit log")
+		}
+		if sb == shared && !strings.Contains(log, `"requestURI":"`+path+`/audited","verb":"delete"`) {
+			t.Error("the delete is not in the audit log")
+		}
+		for line := range strings.Lines(log) {
+			if strings.Contains(line, path+"/audited") && strings.Contains(line, `"verb":"delete"`) && !strings.Contains(line, `"dryRun":["All"]`) {
+				t.Errorf("it does not tell that a delete was a dry run: %s", line)
+			}
+		}
+	}
 }
 
 // Revisions in etcd prove what reached the storage.
