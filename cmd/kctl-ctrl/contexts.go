@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"k8s.io/cli-runtime/pkg/genericclioptions"
+
+	"github.com/kctl-ctrl/kctl-ctrl/watch/connect"
 )
 
 // clusterContext is one of the clusters that --context names.
@@ -26,7 +28,7 @@ func contextsOf(flags *genericclioptions.ConfigFlags) ([]clusterContext, error) 
 	}
 	raw, err := flags.ToRawKubeConfigLoader().RawConfig()
 	if err != nil {
-		return nil, fmt.Errorf("load kubeconfig: %w", err)
+		return nil, connect.LoadError(err)
 	}
 	if raw.Contexts[given] != nil {
 		return []clusterContext{{flags: flags}}, nil
@@ -75,7 +77,7 @@ func withContext(flags *genericclioptions.ConfigFlags, name string) *genericclio
 func namespaceOf(flags *genericclioptions.ConfigFlags) (string, error) {
 	namespace, _, err := flags.ToRawKubeConfigLoader().Namespace()
 	if err != nil {
-		return "", fmt.Errorf("load kubeconfig: %w", err)
+		return "", connect.LoadError(err)
 	}
 	return namespace, nil
 }

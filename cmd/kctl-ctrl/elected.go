@@ -53,7 +53,7 @@ func elects(flags *pflag.FlagSet, target connect.Target) bool {
 func contextOf(loader clientcmd.ClientConfig, flag string) (string, error) {
 	raw, err := loader.RawConfig()
 	if err != nil {
-		return "", fmt.Errorf("load kubeconfig: %w", err)
+		return "", connect.LoadError(err)
 	}
 	if flag != "" {
 		return flag, nil

@@ -127,7 +127,7 @@ func (o *execOptions) wayToCluster(ctx context.Context, s *session, mode state.M
 	}
 	raw, err := loader.RawConfig()
 	if err != nil {
-		return nil, fmt.Errorf("load kubeconfig: %w", err)
+		return nil, connect.LoadError(err)
 	}
 	name := raw.CurrentContext
 	if *o.kubeconfig.Context != "" {
@@ -135,7 +135,7 @@ func (o *execOptions) wayToCluster(ctx context.Context, s *session, mode state.M
 	}
 	namespace, _, err := loader.Namespace()
 	if err != nil {
-		return nil, fmt.Errorf("load kubeconfig: %w", err)
+		return nil, connect.LoadError(err)
 	}
 	s.mode = mode
 	progress("connecting to " + name)

@@ -24,7 +24,7 @@ func (o *runOptions) unprotected(name string) error {
 	}
 	kubeconfig, err := loader.RawConfig()
 	if err != nil {
-		return fmt.Errorf("load kubeconfig: %w", err)
+		return connect.LoadError(err)
 	}
 	return config.allows(name, target, kubeconfig)
 }

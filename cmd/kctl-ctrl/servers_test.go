@@ -86,6 +86,23 @@ func TestServersThatDoNotHelp(t *testing.T) {
 	}
 }
 
+// What cannot be read of a kubeconfig may be a password.
+func TestAddressesThatAreNone(t *testing.T) {
+	for name, cluster := range map[string]clientcmdapi.Cluster{
+		"the server's": {Server: "https://bob:CANARY%zz@127.0.0.1:1"},
+		"the proxy's":  {Server: "https://127.0.0.1:1", ProxyURL: "http://bob:CANARY%zz@127.0.0.1:1"},
+	} {
+		file := kubeconfigOf(t, cluster, clientcmdapi.AuthInfo{})
+		for _, verb := range []string{"get leases", "tree deployment/x", "revisions deployment/x", "rbac --check", "run --active --confirm=c --controllers=deployment", "exec -- true", "get queues --metrics-from=kube-controller-manager"} {
+			command := newHouse(t).program(t, append([]string{"--kubeconfig", file}, strings.Fields(verb)...)...)
+			out, err := command.CombinedOutput()
+			if err == nil || !strings.Contains(string(out), "error: ") || strings.Contains(string(out), "CANARY") {
+				t.Errorf("%s: %s: %v:\n%s", name, verb, err, out)
+			}
+		}
+	}
+}
+
 // net/http logs bytes that a server sends unasked: not to the terminal.
 func TestNothingLogsToTheTerminal(t *testing.T) {
 	defer log.SetOutput(log.Writer())

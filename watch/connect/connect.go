@@ -46,7 +46,7 @@ func load(loader clientcmd.ClientConfig) (*rest.Config, error) {
 		if clientcmd.IsEmptyConfig(err) {
 			return nil, ErrNoCluster
 		}
-		return nil, fmt.Errorf("load kubeconfig: %w", withoutPassword(err))
+		return nil, LoadError(err)
 	}
 	if err := takeUserinfo(config); err != nil {
 		return nil, fmt.Errorf("read the address of the API server: %w", err)
@@ -95,6 +95,10 @@ func takeUserinfo(config *rest.Config) error {
 
 // userinfo is what stands between the scheme of an address and its host.
 var userinfo = regexp.MustCompile(`://[^"'\n]*@`)
+
+// LoadError is what an error of a clientcmd.ClientConfig is to be told as: it may quote
+// an address with a password in it.
+func LoadError(err error) error { return fmt.Errorf("load kubeconfig: %w", withoutPassword(err)) }
 
 // withoutPassword is an error of the kubeconfig, which quotes addresses, without
 // what may be a password in them.
