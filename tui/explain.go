@@ -4,7 +4,7 @@ package tui
 const (
 	aboutControllers = `Each row is one control loop of kube-controller-manager. A loop watches objects, and drives what is towards what should be, one key of its queue at a time. Depth counts the keys that it has to do with now: ready, in back-off, and with a worker.`
 	aboutQueues      = `Each row is a key in the workqueue of a loop: the name of an object that the loop has to look at. A key is ready, with a worker (processing), with a worker and wanted again (dirty), or waits out a delay or a back-off.`
-	aboutInformers   = `Each row is the informer of one type: it lists the objects once, watches for changes, and keeps a copy of them all, the cache. Loops read that cache and not the API server, so a stale cache makes them act on the past.`
+	aboutInformers   = `Each row is the informer of one type: it lists the objects once, watches for changes, and keeps a copy of them all, the cache. Loops read that cache and not the API server, so a stale cache makes them act on the past. SILENT is a watch that brought bookmarks, one a minute, and has brought nothing for three: b asks the server.`
 	aboutWrites      = `Each row is a request by which something was to change, newest first: who sent it, for which key, what it did to which object, whether it was real or dry, and what the API server said.`
 	aboutTree        = `An object names its owners in metadata.ownerReferences. The garbage collector deletes what has lost its last owner; that is how deleting a Deployment takes its ReplicaSets and Pods along.`
 	aboutRevisions   = `A revision is a recorded version of a pod template: a ReplicaSet of a Deployment, a ControllerRevision of a StatefulSet or DaemonSet. Rolling back makes an old one the newest again.`

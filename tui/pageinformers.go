@@ -95,13 +95,32 @@ func (p *informersPage) cells(e *env, s state.StoreStats) []cell {
 		moved = s.LastMoved
 	}
 	return []cell{
-		name, informerState(s), plainCell(objects), word(s.ResourceVersion, styleDim),
+		name, informerState(e, s), plainCell(objects), word(s.ResourceVersion, styleDim),
 		plainCell(e.ago(s.LastEvent)), plainCell(e.ago(moved)), plainCell(count(s.Events)), plainCell(fifo),
 		word(count(s.Relists), warnIf(s.Relists > 0)), word(strings.Join(handlersOf(s), ", "), styleDim),
 	}
 }
 
-func informerState(s state.StoreStats) cell {
+// silentAfter is how long a watch may bring nothing: a server that sends bookmarks
+// sends one about every minute.
+const silentAfter = 3 * time.Minute
+
+// silent reports whether a watch that brought bookmarks brings nothing any more. Its
+// connection may be there, and what is behind it stand still.
+func silent(e *env, s state.StoreStats) bool {
+	last := s.LastBookmark
+	for _, t := range []time.Time{s.LastMoved, s.LastEvent} {
+		if t.After(last) {
+			last = t
+		}
+	}
+	return s.Synced && !s.LastBookmark.IsZero() && e.now.Sub(last) > silentAfter
+}
+
+func informerState(e *env, s state.StoreStats) cell {
+	if silent(e, s) && s.Status != state.InformerFailed {
+		return word("SILENT", styleWarn)
+	}
 	switch s.Status {
 	case state.InformerSynced:
 		return word("synced", styleGood)
@@ -261,9 +280,12 @@ func storeDetail(e *env, s state.StoreStats, w int) []line {
 		return e.clock(t) + ", " + e.ago(t) + " ago"
 	}
 	out := []line{heading(strings.TrimSpace(s.Type + " " + s.Version))}
-	out = append(out, fact("state", informerState(s).text(), styleText)...)
+	out = append(out, fact("state", informerState(e, s).text(), styleText)...)
 	if s.Reason != "" {
 		out = append(out, indent(wrapped(s.Reason, w-2, styleWarn), 1)...)
+	}
+	if silent(e, s) {
+		out = append(out, indent(wrapped("A watch brings a bookmark about every minute. This one brings nothing, and its server may stand still: the cache may be old.", w-2, styleWarn), 1)...)
 	}
 	out = append(out, fact("objects", itoa(s.Objects), styleText)...)
 	out = append(out, fact("version", s.ResourceVersion, styleText)...)
