@@ -32,7 +32,9 @@ type Options struct {
 	Interval time.Duration
 	// Pending bounds the entries that wait for a fold; 65,536 where it is zero.
 	Pending int
-	// Now dates the entries; time.Now where it is nil. Dates never go back.
+	// Now dates the entries; time.Now where it is nil. Dates never go back by the
+	// clock of this process. Where somebody sets the machine's clock back, those of a
+	// recording do: who reads one must not rely on their order.
 	Now func() time.Time
 }
 
