@@ -276,6 +276,53 @@ func TestApplyMergesByKey(t *testing.T) {
 	}
 }
 
+// An apply is YAML by its media type, whichever way it is written.
+func TestApplyIsReadInEveryStyle(t *testing.T) {
+	const meta = `"metadata":{"name":"web","namespace":"shop"}`
+	for style, body := range map[string]string{
+		"block":           "apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: web\n  namespace: shop\nspec:\n  replicas: 8\n",
+		"after a marker":  "# by hand\n---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web, namespace: shop}\nspec: {replicas: 8}\n",
+		"flow":            "{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, namespace: shop}, spec: {replicas: 8}}",
+		"flow, of lines":  "\n{\n  apiVersion: apps/v1, # the group\n  kind: 'Deployment',\n  metadata: {name: web, namespace: shop},\n  spec: {replicas: 8},\n}\n",
+		"JSON":            `{"apiVersion":"apps/v1","kind":"Deployment",` + meta + `,"spec":{"replicas":8}}`,
+		"JSON, with tabs": "{\n\t\"apiVersion\": \"apps/v1\",\n\t\"kind\": \"Deployment\",\n\t" + meta + ",\n\t\"spec\": {\"replicas\": 8}\n}",
+	} {
+		for _, there := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s/%v", style, there), func(t *testing.T) {
+				w := newWorld(t, state.ModeDryRunClient, "")
+				want := http.StatusCreated
+				if there {
+					w.populate(t)
+					want = http.StatusOK
+				}
+				code, answered := w.do(t, http.MethodPatch, deploymentPath+"?fieldManager=t", http.Header{"Content-Type": {string(types.ApplyYAMLPatchType)}}, []byte(body))
+				if code != want {
+					t.Fatalf("%d %s", code, answered)
+				}
+				o := unstructured.Unstructured{}
+				if err := o.UnmarshalJSON(answered); err != nil {
+					t.Fatal(err)
+				}
+				replicas, _, err := unstructured.NestedInt64(o.Object, "spec", "replicas")
+				if err != nil || replicas != 8 || o.GetName() != "web" || o.GetUID() == "" {
+					t.Errorf("%s, %v", answered, err)
+				}
+				if r := w.journal.last(t); r.Verb != "apply" || r.Result != state.WriteDry || r.Object.String() != "deployments.apps shop/web" {
+					t.Errorf("recorded %+v", r)
+				}
+			})
+		}
+	}
+	for _, body := range []string{"", "{", "{apiVersion: apps/v1", "[a]", "word", "a: b: c"} {
+		w := newWorld(t, state.ModeDryRunClient, "")
+		w.populate(t)
+		code, answered := w.do(t, http.MethodPatch, deploymentPath+"?fieldManager=t", http.Header{"Content-Type": {string(types.ApplyYAMLPatchType)}}, []byte(body))
+		if code != http.StatusBadRequest {
+			t.Errorf("%q is answered with %d %s", body, code, answered)
+		}
+	}
+}
+
 // Every client asks for a base with its own credentials; where clients act as
 // others than the user, the guard does not.
 func TestBaseIsReadAsTheWriter(t *testing.T) {

@@ -30,10 +30,10 @@ func decodeObject(media string, body []byte) (object, error) {
 	case mediaJSON:
 		err = kjson.UnmarshalCaseSensitivePreserveInts(body, &o)
 	case mediaYAML:
-		var asJSON []byte
-		if asJSON, err = yaml.ToJSON(body); err == nil {
-			err = kjson.UnmarshalCaseSensitivePreserveInts(asJSON, &o)
-		}
+		// Not yaml.ToJSON, which takes whatever begins with a brace for JSON: YAML
+		// in flow style begins so too. This is what the API server decodes the body
+		// of an apply with (k8s.io/apiserver v0.37.1 pkg/endpoints/handlers/patch.go).
+		err = yaml.Unmarshal(body, &o)
 	case mediaCBOR:
 		err = direct.Unmarshal(body, &o)
 	case mediaProtobuf:
