@@ -43,6 +43,49 @@ func (e *env) braked() string {
 	return reason
 }
 
+// keptLease is what follows from a write that waits while this process leads.
+const keptLease = "this process keeps the lease meanwhile, so nobody reconciles"
+
+// keepsLease reports whether this process has the lease of a cluster's controller
+// manager, as far as the journal knows.
+func (e *env) keepsLease() bool {
+	in := e.latest.Election
+	return in != nil && (in.Phase == state.ElectionAcquired || in.Phase == state.ElectionRenewedLate)
+}
+
+// brakeAlarm says that no write leaves, what follows from it and how it ends, all
+// within 80 columns; the reason comes last, and whole with the questions. It is empty
+// where the brake is off.
+func (e *env) brakeAlarm() string {
+	reason := e.braked()
+	switch {
+	case reason == "":
+		return ""
+	case e.keepsLease():
+		return "THE BRAKE IS ON, the lease is kept: nobody reconciles; A, then b, releases it: " + reason
+	}
+	return "THE BRAKE IS ON, nothing is written; A, then b, releases it: " + reason
+}
+
+// brakeLines tell above the questions why the brake is on, and since when.
+func (e *env) brakeLines(w int) []line {
+	if e.braked() == "" {
+		return nil
+	}
+	reason, since := e.Approvals.Brake()
+	text := "The brake is on"
+	if !since.IsZero() {
+		text += " since " + e.clock(since)
+	}
+	text += ": " + reason + "."
+	if e.keepsLease() {
+		text += " This process keeps the lease meanwhile, so nobody reconciles: esc, then L, gives the work back."
+	}
+	const most = 4
+	lines := indent(wrapped(text, w-2, styleWarn), 1)
+	return lines[:min(len(lines), most)]
+}
+
 func (m *model) openApprovals() tea.Cmd {
 	m.approvals = &approvalsView{list: list{columns: []column{
 		{title: "NO", right: true, min: 2},
@@ -110,7 +153,8 @@ func (v *approvalsView) load(e *env) {
 	v.list.move(questionRows{e, v.questions}, 0)
 }
 
-// view draws the list, and the question under the cursor beside or below it.
+// view draws the list, and the question under the cursor beside or below it; above
+// them what there is to say of the brake.
 func (v *approvalsView) view(e *env, w, h int) []string {
 	rows := questionRows{e, v.questions}
 	draw := func(w, h int) []string { return v.list.view(e.Theme, rows, w, h, "No write waits.") }
@@ -119,15 +163,18 @@ func (v *approvalsView) view(e *env, w, h int) []string {
 		if !ok {
 			return nil
 		}
-		return questionLines(e, q, w)
+		return questionLines(e, q, "asked "+e.ago(q.Since)+" ago", w)
 	}
-	var out []string
+	braked := e.brakeLines(w)
+	out := fit(e.Theme, braked, w, len(braked))
+	h -= len(braked)
 	if w >= wide {
-		out = beside(e.Theme, w, h, draw, detail)
+		out = append(out, beside(e.Theme, w, h, draw, detail)...)
 	} else {
 		top := min(max(h/3, 4), len(v.questions)+1)
 		top = max(top, min(h, 3))
-		out = append(draw(w, top), fit(e.Theme, detail(w), w, h-top)...)
+		out = append(out, draw(w, top)...)
+		out = append(out, fit(e.Theme, detail(w), w, h-top)...)
 	}
 	v.drawn = 0
 	if q, ok := v.under(); ok {
@@ -144,15 +191,20 @@ func (v *approvalsView) under() (state.Question, bool) {
 	return state.Question{}, false
 }
 
-// questionLines is all that is known of a question.
-func questionLines(e *env, q state.Question, w int) []line {
+// questionLines is all that is known of a question; asked says when it came up.
+func questionLines(e *env, q state.Question, asked string, w int) []line {
 	out := []line{{}, {{" " + q.Text, pickBad(deletes(q))}}}
 	out = append(out, indent(wrapped("← "+q.Why, w-3, styleDim), 1)...)
 	switch {
 	case q.Braked:
-		out = append(out, line{{" approved; it waits for the brake", styleWarn}})
+		out = append(out, line{{" " + asked + ", approved; it waits for the brake", styleWarn}})
 	case q.Skipped > 0:
-		out = append(out, line{{fmt.Sprintf(" skipped before: %d", q.Skipped), styleWarn}})
+		out = append(out, line{{" " + asked, styleText}, {fmt.Sprintf(", skipped before: %d", q.Skipped), styleWarn}})
+	default:
+		out = append(out, line{{" " + asked, styleText}})
+	}
+	if e.keepsLease() && e.braked() == "" {
+		out = append(out, indent(wrapped(keptLease, w-3, styleWarn), 1)...)
 	}
 	if q.Problem != "" {
 		out = append(out, indent(wrapped("what it changes cannot be told: "+q.Problem, w-3, styleWarn), 1)...)
@@ -286,7 +338,7 @@ func (v *approvalsView) withdraw(e *env) tea.Cmd {
 // whole is a question as a text.
 func (v *approvalsView) whole(e *env, q state.Question) textView {
 	return textView{title: fmt.Sprintf("Question %d of %s", q.ID, q.Controller), lines: func(w int) []line {
-		out := questionLines(e, q, w)[1:]
+		out := questionLines(e, q, "asked at "+e.clock(q.Since), w)[1:]
 		out = append(out, line{}, heading("What the answers cover"))
 		for _, k := range []struct {
 			key    string

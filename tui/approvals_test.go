@@ -150,13 +150,47 @@ func TestApprovalsAnswerWhatWasSeen(t *testing.T) {
 func TestApprovalsBrake(t *testing.T) {
 	snap, g := shop(t, 0), newGate()
 	o := shopOptions(snap)
-	o.Approvals = g
+	o.Approvals, o.Now = g, func() time.Time { return testNow }
 	s := newScreen(t, o, snap, 100, 30)
-	s.press("A", "b").has("THE BRAKE IS ON, nothing is written: the user has put it on").press("k").has("b release")
+	s.press("A", "b").has("THE BRAKE IS ON, nothing is written; A, then b, releases it: the user has put it on", "The brake is on since 05:06:07.000: the user has put it on.").hasNot("the lease").press("k").has("b release")
 	g.questions[0].Braked = true
 	s.has("the brake", "approved; it waits for the brake", " 2 WAIT FOR YOU")
 	s.press("y").has("not now: it is approved, and waits for the brake")
 	s.press("b").hasNot("THE BRAKE IS ON").press("k").has("b brake")
+}
+
+// A brake that keeps a lease says so, with the key that ends it, in 80 columns.
+func TestApprovalsBrakeKeepsTheLease(t *testing.T) {
+	const (
+		kept  = " THE BRAKE IS ON, the lease is kept: nobody reconciles; A, then b, releases it"
+		other = " THE BRAKE IS ON, nothing is written; A, then b, releases it: the limit of 100"
+	)
+	for name, c := range map[string]struct {
+		steps []state.ElectionChanged
+		want  string
+	}{
+		"candidate":     {[]state.ElectionChanged{waits}, other},
+		"leads":         {[]state.ElectionChanged{waits, leads}, kept},
+		"renewed late":  {[]state.ElectionChanged{leads, late}, kept},
+		"lost":          {[]state.ElectionChanged{leads, lost}, other},
+		"released":      {[]state.ElectionChanged{leads, given}, other},
+		"never a lease": {nil, other},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := newGate()
+			g.brake = "the limit of 100 writes per minute is reached"
+			s := newScreen(t, Options{Approvals: g, Now: func() time.Time { return testNow }}, elected(state.ModeActive, c.steps...), 80, 24)
+			s.has(c.want).press("A")
+			s.has(c.want, "The brake is on since 05:06:07.000: the limit of 100 writes per minute is", "asked 9s ago")
+			if c.want == kept {
+				s.has("This process keeps the", "then L, gives the work back.").golden("approvals-brake-80x24")
+				g.brake = ""
+				s.has(keptLease)
+			} else {
+				s.hasNot("the lease")
+			}
+		})
+	}
 }
 
 // What a cluster says stays inert, and the frame whole.

@@ -211,7 +211,8 @@ func lastNote(s *state.Snapshot) string {
 	return "…"
 }
 
-// alarm is what must not be missed: a server that does not answer, two leaders.
+// alarm is what must not be missed: a server that does not answer, the brake, two
+// leaders.
 func (m *model) alarm() string {
 	if c := m.env.Connection; c != nil {
 		if since, reason := c.Lost(); !since.IsZero() {
@@ -221,8 +222,8 @@ func (m *model) alarm() string {
 	if text := m.env.ended(); text != "" {
 		return text
 	}
-	if reason := m.env.braked(); reason != "" {
-		return "THE BRAKE IS ON, nothing is written: " + reason + "; A, then b, releases it"
+	if text := m.env.brakeAlarm(); text != "" {
+		return text
 	}
 	if p, ok := m.pages[pageLeases].(interface{ alarm(*env) string }); ok {
 		if text := p.alarm(m.env); text != "" {
