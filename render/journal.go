@@ -291,6 +291,9 @@ func finished(e state.KeyFinished, cause state.Cause) line {
 // it also says that nothing is known.
 func write(e state.WriteFinished, byLoop bool) line {
 	l := line{{state.DescribeWrite(e), verbStyle(e)}}
+	if _, ok := e.About(); ok { // which has been said
+		return l
+	}
 	switch kind := e.Cause.Kind; {
 	case kind == state.CauseTimer, kind == state.CauseUser, kind == state.CauseEvent, kind == state.CauseUnknown && byLoop:
 		l = append(l, span{" ← " + e.Cause.String(), dim})

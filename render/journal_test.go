@@ -57,6 +57,8 @@ func story() []state.Entry {
 			Diff: []state.FieldChange{{Path: "spec.taints[key=node.kubernetes.io/unreachable].effect", New: `"NoSchedule"`}}},
 		state.WriteFinished{Write: 5, Controller: "kube-scheduler", Cause: state.Cause{Kind: state.CauseUnknown}, Verb: "create", Subresource: "binding",
 			Object: state.Ref{Resource: "pods", Namespace: "shop", Name: "web-7c9-x"}, Mode: state.ModeReadOnly, Result: state.WriteRefused, Message: "this session is read-only"},
+		state.WriteFinished{Write: 6, Controller: d, Cause: state.Cause{Kind: state.CauseUnknown, Controller: d, Object: &web}, Verb: "create", Object: state.Ref{Resource: "events", Namespace: "shop", Name: "web.1"},
+			Mode: state.ModeActive, Result: state.WriteDone, Status: 201, Tells: &state.EventText{Type: "Normal", Reason: "ScalingReplicaSet", Message: "Scaled up replica set web-7c9 \u001b[2Jto 3"}},
 		state.LeaseChanged{Lease: state.Ref{Resource: "leases", Namespace: "kube-system", Name: "kube-controller-manager"}, Holder: "node-1"},
 		state.InformerChanged{Informer: "pods", Status: state.InformerFailed, Reason: "pods is forbidden"},
 		state.Gap{Informer: "pods", Reason: "too old resource version"},

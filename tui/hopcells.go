@@ -40,7 +40,7 @@ func millis(d time.Duration) string {
 func hopSpans(b *state.Branch, root *state.Branch) cell {
 	first := b.First()
 	var out cell
-	if b.Parent != nil && !b.Sure { // first, where no width cuts it off
+	if b.Parent != nil && !b.Sure && first.Link != state.LinkAbout { // first, where no width cuts it off
 		out = append(out, span{"(supposed) ", styleWarn})
 	}
 	n := len(b.Hops)
@@ -59,6 +59,13 @@ func hopSpans(b *state.Branch, root *state.Branch) cell {
 	case state.KeyTaken:
 		out = append(out, span{render.ShortName(e.Controller) + keyed(b), style}, span{synced(b), styleIf(first.Failed(), styleBad)})
 	case state.WriteFinished:
+		if about, ok := e.About(); ok {
+			if n > 1 && e.Tells != nil { // they share no more
+				e.Tells = &state.EventText{Type: e.Tells.Type, Reason: e.Tells.Reason}
+			}
+			by := cell{{toldOf(b, about), styleText}, {" by " + render.ShortName(e.Controller), styleDim}, {wrote(b, e), styleIf(first.Failed(), styleBad)}}
+			return append(out, toldSpans(e, by)...)
+		}
 		kind := e.Object.Resource
 		if e.Subresource != "" {
 			kind += "/" + e.Subresource
@@ -124,18 +131,41 @@ func synced(b *state.Branch) string {
 	return text
 }
 
-func wrote(b *state.Branch, e state.WriteFinished) string {
-	text := ""
-	if e.Result != state.WriteDone {
-		text += ", " + resultWord(e)
+// toldSpans are an Event that is written: what it says, of what and by whom, and its
+// message.
+func toldSpans(e state.WriteFinished, by cell) cell {
+	out := cell{{"Event", styleDim}}
+	if e.Tells == nil {
+		return append(out, by...)
+	}
+	if head := e.Tells.Head(); head != "" {
+		out = append(out, span{" " + head, warnIf(e.Tells.Type == "Warning")})
+	}
+	out = append(out, by...)
+	if e.Tells.Message != "" {
+		out = append(out, span{": " + e.Tells.Message, styleText})
+	}
+	return out
+}
+
+// toldOf names the object of which an Event tells, unless the hop before is about it.
+func toldOf(b *state.Branch, about state.Ref) string {
+	if b.Parent != nil {
+		if o, ok := b.Parent.First().Object(); ok && o.Same(about) {
+			return ""
+		}
 	}
 	if len(b.Hops) > 1 {
-		return text
+		return " of " + about.Type()
 	}
-	if e.Status >= 400 {
-		text += " " + itoa(e.Status)
+	return " of " + about.Type() + " " + about.Key()
+}
+
+func wrote(b *state.Branch, e state.WriteFinished) string {
+	if len(b.Hops) > 1 {
+		return suffixIf(e.Result != state.WriteDone, ", "+resultWord(e))
 	}
-	text += " " + state.Short(e.Duration)
+	text := wroteOnce(e)
 	if b.First().Unchanged {
 		text += ", changed nothing"
 	}
@@ -147,6 +177,15 @@ func suffixIf(yes bool, text string) string {
 		return text
 	}
 	return ""
+}
+
+// wroteOnce is how one write ended, and what it took.
+func wroteOnce(e state.WriteFinished) string {
+	text := suffixIf(e.Result != state.WriteDone, ", "+resultWord(e))
+	if e.Status >= 400 {
+		text += " " + itoa(e.Status)
+	}
+	return text + " " + state.Short(e.Duration)
 }
 
 // hopDetail is all that is known of one hop.

@@ -106,6 +106,13 @@ func entryCells(e *env, entry state.Entry) []cell {
 	case state.Note:
 		return []cell{at, source, word(d.Text, styleIf(event.Warning, styleWarn))}
 	case state.WriteFinished:
+		if about, ok := event.About(); ok {
+			of := cell{{" of " + about.Type() + " " + about.Key(), styleText}}
+			if event.Result != state.WriteDone {
+				of = append(of, span{wroteOnce(event), styleIf(event.Result == state.WriteFailed || event.Result == state.WriteRefused, styleBad)})
+			}
+			return []cell{at, source, toldSpans(event, of)}
+		}
 		what := cell{{"write ", styleDim}, {d.Text, styleIf(event.Result == state.WriteFailed || event.Result == state.WriteRefused, styleBad)}}
 		if d.Subject != "" {
 			what = append(what, span{" ← sync of " + d.Subject, styleDim})
@@ -263,7 +270,7 @@ func eventSubject(event state.Event, seq uint64) subject {
 
 func hopSubject(h *state.Hop) subject {
 	s := eventSubject(h.Event, h.Seq)
-	if h.Parent != nil && !h.Link.Sure() {
+	if h.Parent != nil && !h.Link.Sure() && h.Link != state.LinkAbout {
 		s.explain = "supposed"
 	}
 	return s

@@ -205,7 +205,9 @@ func writeSubject(w state.WriteFinished, seq uint64) subject {
 		kind: onWrite, controller: w.Controller, queue: w.Cause.Queue, key: w.Cause.Key, sync: w.Cause.Sync,
 		object: w.Object, seq: seq, name: w.Verb + " " + writeObject(w), copy: func() string { return writeText(w) },
 	}
-	if w.Result == state.WriteDry {
+	if about, tells := w.About(); tells { // nobody wants the Event's own tree
+		s.explain, s.object = "told", about
+	} else if w.Result == state.WriteDry {
 		s.explain = "dry-write"
 	}
 	return s

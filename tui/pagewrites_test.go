@@ -107,6 +107,8 @@ func hostile() *state.Snapshot {
 		state.WriteFinished{Controller: nasty, Verb: nasty, Object: ref, Subresource: nasty, Cause: cause, Result: state.WriteFailed, Status: 500, Message: nasty,
 			Diff: []state.FieldChange{{Path: nasty, Old: nasty, New: nasty}, {Path: nasty, New: nasty}, {Path: nasty}}},
 		state.KeyFinished{Controller: nasty, Queue: nasty, Key: nasty, Sync: 1, Failed: true, Error: nasty},
+		state.WriteFinished{Controller: nasty, Verb: nasty, Object: state.Ref{Resource: "events", Namespace: nasty, Name: nasty}, Cause: state.Cause{Kind: state.CauseUnknown, Object: &ref}, Result: state.WriteRefused,
+			Status: 403, Message: nasty, Tells: &state.EventText{Type: nasty, Reason: nasty, Message: nasty, Count: 2}},
 		state.Gap{Informer: nasty, Reason: nasty},
 		state.Dropped{Where: nasty, Count: 3},
 		state.Note{Source: nasty, Text: nasty},

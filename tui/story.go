@@ -108,12 +108,26 @@ func (s *story) walk(b, root *state.Branch, prefix, below string) bool {
 	row := &storyRow{id: b.ID, prefix: prefix, branch: b, root: root}
 	s.all = append(s.all, row)
 	hit := s.filter.match == nil || s.filter.matches(state.DescribeHop(b.First()))
-	for i, c := range b.Children {
+	forks := 0
+	for _, c := range b.Children {
+		if !remarks(c) {
+			forks++
+		}
+	}
+	left := forks
+	for _, c := range b.Children {
 		own, next := below+"├ ", below+"│ "
+		if !remarks(c) {
+			left--
+		}
 		switch {
-		case len(b.Children) == 1:
+		case remarks(c) && 0 < left && left < forks:
+			own, next = below+"│ · ", below+"│ "
+		case remarks(c):
+			own, next = below+"· ", below
+		case forks == 1:
 			own, next = below+"→ ", below
-		case i == len(b.Children)-1:
+		case left == 0:
 			own, next = below+"└ ", below+"  "
 		}
 		if s.walk(c, root, own, next) {
@@ -122,6 +136,12 @@ func (s *story) walk(b, root *state.Branch, prefix, below string) bool {
 	}
 	row.hit = hit
 	return hit
+}
+
+// remarks reports whether a branch is an Event, which tells of the hop before and
+// leads nowhere: it forks nothing.
+func remarks(b *state.Branch) bool {
+	return b.First().Link == state.LinkAbout && len(b.Children) == 0
 }
 
 // holes are the gaps of the journal while a story went on, of the types in it.

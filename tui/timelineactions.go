@@ -86,7 +86,7 @@ func (p *timelinePage) storyActions(e *env, nothing string) []action {
 	}}
 	object, noObject := state.Ref{}, nothing
 	if nothing == "" {
-		object, _ = row.branch.First().Object()
+		object = hopSubject(row.branch.First()).object
 	}
 	if object.Resource == "" || object.Name == "" {
 		noObject = firstOf(nothing, "it is about no single object")

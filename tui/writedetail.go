@@ -22,6 +22,13 @@ func writeDetail(e *env, w *state.Write, hop *state.Hop, width int) []line {
 	out = append(out, fact("key", w.Cause.Key, styleText)...)
 	out = append(out, fact("result", resultSentence(w.WriteFinished), resultStyle(w.Result))...)
 	out = append(out, fact("status", statusCode(w.Status), badIf(w.Status >= 400))...)
+	if about, ok := w.About(); ok {
+		out = append(out, wrappedFact("about", about.String(), width, styleBold)...)
+	}
+	if w.Tells != nil {
+		out = append(out, wrappedFact("event", w.Tells.Head(), width, warnIf(w.Tells.Type == "Warning"))...)
+		out = append(out, wrappedFact("message", w.Tells.Message, width, styleText)...)
+	}
 	if w.Message != "" {
 		out = append(out, indent(wrapped(w.Message, width-2, badIf(w.Status >= 400 || w.Result == state.WriteRefused)), 1)...)
 	}
@@ -113,8 +120,11 @@ func causeLines(w *state.Write, hop *state.Hop, width int) []line {
 }
 
 func supposedBy(l state.HopLink) string {
-	if l == state.LinkOwner {
+	switch l {
+	case state.LinkOwner:
 		return "its owner"
+	case state.LinkAbout:
+		return "the object that the Event names"
 	}
 	return "the same object"
 }

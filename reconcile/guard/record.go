@@ -277,6 +277,7 @@ func (w *write) causeOfEvent(o object) {
 	}
 	cause.Controller = w.event.Controller
 	w.event.Cause = cause
+	w.event.Tells = textOf(o)
 }
 
 // aboutOf is the object that an Event is about, as far as it says.

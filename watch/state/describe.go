@@ -257,7 +257,7 @@ func DescribeWrite(e WriteFinished) string {
 	if e.Approval != "" {
 		text += ", approved by " + e.Approval
 	}
-	return text + prefixIf(e.Message != "", ": ") + e.Message
+	return text + prefixIf(e.Message != "", ": ") + e.Message + e.told()
 }
 
 func describeLease(e LeaseChanged) string {

@@ -286,6 +286,9 @@ type WriteFinished struct {
 	Approval string `json:"approval,omitempty"`
 	// Repeat counts identical dry-run writes of the same key before this one.
 	Repeat int `json:"repeat,omitempty"`
+	// Tells is what an Event says that is made or changed, where that is known; its
+	// object is Cause.Object. It is nil for other writes.
+	Tells *EventText `json:"tells,omitempty"`
 }
 
 // FieldChange is one leaf that differs. Old or New is empty where the field is

@@ -123,6 +123,10 @@ var genEvents = map[string]func(*rapid.T) Event{
 			Result:  rapid.SampledFrom([]WriteResult{WriteDone, WriteDry, WriteRefused, WriteFailed}).Draw(t, "result"),
 			Message: genText.Draw(t, "message"), Duration: genDuration(t, "duration"), Approval: genText.Draw(t, "approval"),
 		}
+		if rapid.Bool().Draw(t, "tells") {
+			w.Object.Resource = "events"
+			w.Tells = &EventText{Type: "Warning", Reason: genText.Draw(t, "reason"), Message: genText.Draw(t, "told"), Count: rapid.IntRange(0, 3).Draw(t, "count")}
+		}
 		for range rapid.IntRange(0, 3).Draw(t, "changes") {
 			w.Diff = append(w.Diff, FieldChange{Path: "spec.replicas", Old: genText.Draw(t, "old"), New: genText.Draw(t, "new")})
 		}

@@ -36,6 +36,9 @@ const (
 	LinkObject HopLink = "object"
 	// LinkOwner is no proof either: the object came after its owner.
 	LinkOwner HopLink = "owner"
+	// LinkAbout: an Event was written that names the object. What it tells of may
+	// have happened before: Events are written when their turn comes.
+	LinkAbout HopLink = "about"
 )
 
 // Sure reports whether the link was observed, and not only supposed.
@@ -117,6 +120,15 @@ func (h *Hop) Object() (Ref, bool) {
 	return Ref{}, false
 }
 
+// About is the object of which the write of an Event tells; false for the others.
+func (h *Hop) About() (Ref, bool) {
+	w, ok := h.Event.(WriteFinished)
+	if !ok {
+		return Ref{}, false
+	}
+	return w.About()
+}
+
 // Key is what an addition or a sync is about.
 func (h *Hop) Key() (controller, queue, key string, ok bool) {
 	switch e := h.Event.(type) {
@@ -147,6 +159,9 @@ func (h *Hop) shape() string {
 	case KeyTaken:
 		return text + e.Controller + sep + e.Queue + sep + fmt.Sprint(h.Failed())
 	case WriteFinished:
+		if e.Tells != nil {
+			text += e.Tells.Type + sep + e.Tells.Reason + sep
+		}
 		return text + e.Controller + sep + e.Verb + sep + e.Object.Type() + sep + e.Subresource + sep + string(e.Result) + sep + fmt.Sprint(h.Unchanged)
 	}
 	return text

@@ -27,7 +27,8 @@ type Links struct {
 // Causes as they were recorded link all but the step from a write to its event;
 // there, the resourceVersion does that the server answered with. What is left,
 // and belongs to an object of the same story, is linked by the object or its
-// owner, and says so (HopLink). Its cost is that of the snapshot's rings, not
+// owner, and says so (HopLink). The write of a Kubernetes Event, of which no cause
+// is known, follows what happened last to the object that it names. Its cost is that of the snapshot's rings, not
 // of its tables.
 func Link(s *Snapshot) *Links {
 	l := &linker{
@@ -45,7 +46,8 @@ func Link(s *Snapshot) *Links {
 // Hop gives the Hop of an entry, or nil.
 func (l *Links) Hop(seq uint64) *Hop { return l.bySeq[seq] }
 
-// OfObject gives the Hops that are about an object.
+// OfObject gives the Hops that are about an object, the writes of its Events among
+// them.
 func (l *Links) OfObject(r Ref) []*Hop {
 	all := l.byObject[ObjectID(r)]
 	if r.UID == "" {
@@ -53,7 +55,9 @@ func (l *Links) OfObject(r Ref) []*Hop {
 	}
 	var out []*Hop
 	for _, h := range all {
-		if o, _ := h.Object(); o.Same(r) {
+		o, _ := h.Object()
+		about, tells := h.About()
+		if o.Same(r) || tells && about.Same(r) {
 			out = append(out, h)
 		}
 	}
@@ -290,6 +294,9 @@ func (l *linker) versions() {
 		}
 		id := ObjectID(object)
 		l.byObject[id] = append(l.byObject[id], h)
+		if about, ok := h.About(); ok {
+			l.byObject[ObjectID(about)] = append(l.byObject[ObjectID(about)], h)
+		}
 		if h.Parent == nil {
 			l.suppose(h, object)
 		}
@@ -319,6 +326,7 @@ func (l *linker) suppose(h *Hop, object Ref) {
 	before := l.last[ObjectID(object)]
 	if before == nil || !aboutSame(before, object) {
 		l.supposeOwner(h)
+		l.supposeTold(h)
 		return
 	}
 	born := l.born[ObjectID(object)]
@@ -367,6 +375,18 @@ func (l *linker) supposeOwner(h *Hop) {
 	}
 	if owner := l.last[ObjectID(*e.Owner)]; owner != nil && aboutSame(owner, *e.Owner) {
 		l.link(h, owner, LinkOwner)
+	}
+}
+
+// supposeTold links the write of an Event to what happened last to the object that
+// the Event names.
+func (l *linker) supposeTold(h *Hop) {
+	about, ok := h.About()
+	if !ok || h.Origin != OriginUnknown {
+		return
+	}
+	if last := l.last[ObjectID(about)]; last != nil && aboutSame(last, about) {
+		l.link(h, last, LinkAbout)
 	}
 }
 

@@ -43,14 +43,17 @@ type Branch struct {
 // First is the earliest of its Hops.
 func (b *Branch) First() *Hop { return b.Hops[0] }
 
-// Last is the time at which the last Hop below it was over.
+// Last is the time at which the last Hop below it was over. Events do not count:
+// they are written after what they tell of, and again while it lasts.
 func (b *Branch) Last() time.Time {
 	var last time.Time
 	for _, h := range b.Hops {
 		last = later(last, later(h.Start, h.End))
 	}
 	for _, c := range b.Children {
-		last = later(last, c.Last())
+		if c.First().Link != LinkAbout {
+			last = later(last, c.Last())
+		}
 	}
 	return last
 }

@@ -189,6 +189,10 @@ func (st *story) event(t *testing.T, what, name string, f map[string]string) Eve
 	if sync := number("for"); sync != 0 {
 		cause = Cause{Kind: CauseSync, Controller: c, Queue: c, Key: name, Sync: uint64(sync)}
 	}
+	if about := f["about"]; about != "" {
+		ref := parseRef(about, "")
+		cause = Cause{Kind: CauseUnknown, Controller: c, Object: &ref}
+	}
 	switch what {
 	case "controller":
 		st.controller = name
@@ -214,8 +218,12 @@ func (st *story) event(t *testing.T, what, name string, f map[string]string) Eve
 	case "dropped":
 		return KeyDropped{Controller: c, Queue: c, Key: name}
 	case "create", "delete", "update":
-		return WriteFinished{Controller: c, Verb: what, Object: parseRef(name, ""), Cause: cause, Mode: ModeActive, Result: WriteResult(f["result"]),
+		w := WriteFinished{Controller: c, Verb: what, Object: parseRef(name, ""), Cause: cause, Mode: ModeActive, Result: WriteResult(f["result"]),
 			ResourceVersion: f["rv"], Status: number("status"), Message: f["message"], Duration: duration("took")}
+		if f["reason"] != "" {
+			w.Tells = &EventText{Type: f["type"], Reason: f["reason"], Message: f["says"], Count: number("count")}
+		}
+		return w
 	case "object":
 		e := ObjectChanged{Object: parseRef(name, f["uid"]), Change: Change(f["change"]), NewRV: f["rv"]}
 		e.Informer = e.Object.Type()
