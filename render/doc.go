@@ -7,4 +7,10 @@
 // sequences, bidi overrides or a megabyte. Everything printed goes through
 // Sanitise, the one place where text becomes safe for a terminal. Machine
 // formats escape instead; see state.EncodeEntry.
+//
+// A cell of a Table is never empty, so that the columns can be told apart: None
+// stands for a text that there is none of, as kubectl writes it, and NoFigure for a
+// number, a duration or a time. Only a last column that remarks on its row, such as
+// WHY, LAST ERROR or CHANGE, has nothing where there is nothing to remark. In a tree
+// and in what is laid out like one, what is missing stays blank.
 package render

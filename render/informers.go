@@ -3,7 +3,6 @@ package render
 import (
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
@@ -33,13 +32,13 @@ func Informers(stores []state.StoreStats, o StoreOptions) Table {
 			synced = "yes"
 		}
 		row := []string{
-			name, strconv.Itoa(s.Objects), orDash(s.ResourceVersion), synced, orDash(string(s.Status)),
-			sinceOrNone(o.Times, s.LastEvent),
-			sinceOrNone(o.Times, s.LastMoved),
+			name, strconv.Itoa(s.Objects), orNoFigure(s.ResourceVersion), synced, OrNone(string(s.Status)),
+			o.Times.Since(s.LastEvent),
+			o.Times.Since(s.LastMoved),
 			strconv.Itoa(s.Relists), strconv.Itoa(len(s.Handlers)),
 		}
 		if o.Wide {
-			row = append(row, orDash(s.Version), number(s.Events), handlers(s.Handlers), orDash(s.LastRelist), orDash(s.Reason))
+			row = append(row, OrNone(s.Version), number(s.Events), handlers(s.Handlers), OrNone(s.LastRelist), s.Reason)
 		}
 		t.Rows = append(t.Rows, row)
 	}
@@ -61,7 +60,7 @@ func handlers(all []state.HandlerStats) string {
 			names[i] += "×" + strconv.Itoa(n)
 		}
 	}
-	return orDash(strings.Join(names, ","))
+	return OrNone(strings.Join(names, ","))
 }
 
 // Cache is a table of what a store holds.
@@ -72,12 +71,12 @@ func Cache(view state.CacheView, o StoreOptions) Table {
 	}
 	for _, c := range view.Objects {
 		row := []string{
-			orDash(c.Namespace), c.Name, orDash(c.ResourceVersion),
-			sinceOrNone(o.Times, c.Created),
-			sinceOrNone(o.Times, c.Deleting),
+			OrNone(c.Namespace), c.Name, orNoFigure(c.ResourceVersion),
+			o.Times.Since(c.Created),
+			o.Times.Since(c.Deleting),
 		}
 		if o.Wide {
-			row = append(row, orDash(c.UID))
+			row = append(row, OrNone(c.UID))
 		}
 		t.Rows = append(t.Rows, row)
 	}
@@ -121,11 +120,4 @@ func Freshness(view state.CacheView, o StoreOptions) string {
 		}
 	}
 	return Sanitise(text)
-}
-
-func sinceOrNone(times Times, at time.Time) string {
-	if at.IsZero() {
-		return dash
-	}
-	return times.Since(at)
 }

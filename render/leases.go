@@ -59,11 +59,11 @@ func Leases(list []state.LeaseStatus, opts LeaseOptions) Table {
 	for i, l := range list {
 		times := judged(l, opts.Times)
 		cells := []string{
-			l.Name, leaseHolder(l), string(l.State), renewal(l, times), expiry(l, times),
+			l.Name, leaseHolder(l), string(l.State), times.Since(l.RenewTime), times.Until(l.ExpiryTime),
 			wholeSeconds(l.Duration), strconv.Itoa(int(l.Transitions)),
 		}
 		if opts.Wide {
-			cells = append(cells, acquired(l, times), nodeOf(l), orNone(l.Identity), orNone(l.Strategy), resolvedBy(l))
+			cells = append(cells, times.Since(l.AcquireTime), nodeOf(l), OrNone(l.Identity), OrNone(l.Strategy), resolvedBy(l))
 		}
 		if opts.Changes != nil {
 			cells = append(cells, opts.Changes[i])
@@ -72,24 +72,18 @@ func Leases(list []state.LeaseStatus, opts LeaseOptions) Table {
 	}
 	for _, g := range grouped {
 		times := judged(g.sample, opts.Times)
-		row(g.context, g.namespace, counted(g.held+g.others, "node lease", "node leases"), none, g.states(), times.Since(g.oldest), times.Until(g.first), none, none)
+		cells := []string{counted(g.held+g.others, "node lease", "node leases"), None, g.states(), times.Since(g.oldest), times.Until(g.first), NoFigure, NoFigure}
+		if opts.Wide {
+			cells = append(cells, NoFigure, None, None, None, None)
+		}
+		row(g.context, g.namespace, cells...)
 	}
 	return t
 }
 
-// none stands for what an object does not have, as kubectl writes it.
-const none = "<none>"
-
-func orNone(text string) string {
-	if text == "" {
-		return none
-	}
-	return text
-}
-
 func wholeSeconds(n int32) string {
 	if n == 0 {
-		return none
+		return NoFigure
 	}
 	return strconv.Itoa(int(n)) + "s"
 }
@@ -99,9 +93,9 @@ func wholeSeconds(n int32) string {
 func leaseHolder(l state.LeaseStatus) string {
 	switch {
 	case l.Identity == "":
-		return none
+		return None
 	case l.Holder == nil:
-		return orNone(state.HolderName(l.Identity))
+		return OrNone(state.HolderName(l.Identity))
 	case l.Holder.Resource == "nodes":
 		return "node/" + l.Holder.Name + state.HolderMark(l.Identity)
 	case l.Holder.Namespace != l.Namespace:
@@ -112,18 +106,18 @@ func leaseHolder(l state.LeaseStatus) string {
 
 func nodeOf(l state.LeaseStatus) string {
 	if l.Holder == nil {
-		return none
+		return None
 	}
 	if l.Holder.Resource == "nodes" {
-		return orNone(l.Holder.Name)
+		return OrNone(l.Holder.Name)
 	}
-	return orNone(l.Holder.Node)
+	return OrNone(l.Holder.Node)
 }
 
 func resolvedBy(l state.LeaseStatus) string {
 	switch {
 	case l.Identity == "":
-		return none
+		return None
 	case l.Holder == nil:
 		return "no pod or node found"
 	}
@@ -137,28 +131,6 @@ func judged(l state.LeaseStatus, times Times) Times {
 		times.Now = l.RenewTime.Add(time.Duration(*l.SinceRenew * float64(time.Second)))
 	}
 	return times
-}
-
-func renewal(l state.LeaseStatus, times Times) string {
-	if l.RenewTime.IsZero() {
-		return none
-	}
-	return times.Since(l.RenewTime)
-}
-
-func acquired(l state.LeaseStatus, times Times) string {
-	if l.AcquireTime.IsZero() {
-		return none
-	}
-	return times.Since(l.AcquireTime)
-}
-
-// expiry counts down while the lease is held.
-func expiry(l state.LeaseStatus, times Times) string {
-	if l.ExpiryTime.IsZero() {
-		return none
-	}
-	return times.Until(l.ExpiryTime)
 }
 
 // nodeGroup is the summary of a context's node leases.
@@ -249,11 +221,7 @@ func LeaseCandidates(list []state.LeaseCandidate, opts LeaseOptions) Table {
 		if opts.Namespace {
 			row = append(row, c.Namespace)
 		}
-		pinged := none
-		if !c.PingTime.IsZero() {
-			pinged = opts.Since(c.PingTime)
-		}
-		t.Rows = append(t.Rows, append(row, c.Name, c.Lease, orNone(c.BinaryVersion), orNone(c.EmulationVersion), orNone(c.Strategy), pinged, opts.Since(c.RenewTime)))
+		t.Rows = append(t.Rows, append(row, c.Name, c.Lease, OrNone(c.BinaryVersion), OrNone(c.EmulationVersion), OrNone(c.Strategy), opts.Since(c.PingTime), opts.Since(c.RenewTime)))
 	}
 	return t
 }

@@ -107,7 +107,7 @@ func TestTimes(t *testing.T) {
 	now := leaseTime
 	for name, c := range map[string]struct{ got, want string }{
 		"age":            {Times{now, true}.Since(now.Add(-192 * time.Second)), "3m12s"},
-		"age of nothing": {Times{now, true}.Since(time.Time{}), Unknown},
+		"age of nothing": {Times{now, true}.Since(time.Time{}), NoFigure},
 		"in a pipe":      {Times{now, false}.Since(now.In(time.FixedZone("x", 3600))), "2026-11-21T03:00:00Z"},
 		"to come":        {Times{now, true}.Until(now.Add(12 * time.Second)), "in 12s"},
 		"has come":       {Times{now, true}.Until(now.Add(-12 * time.Second)), "12s ago"},

@@ -3,14 +3,10 @@ package render
 import (
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
-
-// dash stands for a figure that is not known, which is not the same as zero.
-const dash = "-"
 
 // QueueOptions shape a table of queues.
 type QueueOptions struct {
@@ -31,9 +27,9 @@ type queueColumn struct {
 }
 
 var queueColumns = []queueColumn{
-	{title: "CONTEXT", text: true, cell: func(q *state.QueueStats) string { return orDash(q.Context) }},
-	{title: "CONTROLLER", text: true, cell: func(q *state.QueueStats) string { return orDash(q.Controller) }},
-	{title: "QUEUE", text: true, always: true, cell: func(q *state.QueueStats) string { return orDash(q.Name) }},
+	{title: "CONTEXT", text: true, cell: func(q *state.QueueStats) string { return OrNone(q.Context) }},
+	{title: "CONTROLLER", text: true, cell: func(q *state.QueueStats) string { return OrNone(q.Controller) }},
+	{title: "QUEUE", text: true, always: true, cell: func(q *state.QueueStats) string { return OrNone(q.Name) }},
 	{title: "DEPTH", always: true, cell: func(q *state.QueueStats) string { return figure(q.Depth) }},
 	{title: "WAITING", cell: func(q *state.QueueStats) string { return figure(q.Waiting) }},
 	{title: "IN FLIGHT", always: true, cell: func(q *state.QueueStats) string { return figure(q.InFlight) }},
@@ -71,7 +67,7 @@ func Queues(queues []state.QueueStats, o QueueOptions) Table {
 		for i := range queues {
 			cells[i] = c.cell(&queues[i])
 		}
-		if !c.always && (!o.Steady || c.text) && !slices.ContainsFunc(cells, func(cell string) bool { return cell != dash }) {
+		if !c.always && (!o.Steady || c.text) && !slices.ContainsFunc(cells, func(cell string) bool { return cell != NoFigure && cell != None }) {
 			continue
 		}
 		t.Columns = append(t.Columns, Column{Title: c.title, Right: !c.text})
@@ -92,13 +88,9 @@ func QueueKeys(queues []state.QueueStats, times Times) Table {
 	}}
 	for _, q := range queues {
 		for _, k := range q.Keys {
-			due := dash
-			if !k.Due.IsZero() {
-				due = times.Until(k.Due)
-			}
 			t.Rows = append(t.Rows, []string{
-				q.Name, k.Key, string(k.Phase), times.Since(k.Since), due,
-				strconv.Itoa(k.Retries), orDash(k.Cause.String()), orDash(k.LastError),
+				q.Name, k.Key, string(k.Phase), times.Since(k.Since), times.Until(k.Due),
+				strconv.Itoa(k.Retries), OrNone(k.Cause.String()), k.LastError,
 			})
 		}
 		if q.MoreKeys > 0 {
@@ -108,30 +100,23 @@ func QueueKeys(queues []state.QueueStats, times Times) Table {
 	return t
 }
 
-func orDash(text string) string {
-	if strings.TrimSpace(text) == "" {
-		return dash
-	}
-	return text
-}
-
 func figure(n *int64) string {
 	if n == nil {
-		return dash
+		return NoFigure
 	}
 	return strconv.FormatInt(*n, 10)
 }
 
 func totalOf(c *state.Counter) string {
 	if c == nil {
-		return dash
+		return NoFigure
 	}
 	return number(c.Total)
 }
 
 func rateOf(c *state.Counter) string {
 	if c == nil || c.PerSecond == nil {
-		return dash
+		return NoFigure
 	}
 	switch v := *c.PerSecond; {
 	case v >= 10:
@@ -148,7 +133,7 @@ func rateOf(c *state.Counter) string {
 func lastingFor(d *state.Duration) string {
 	switch {
 	case d == nil:
-		return dash
+		return NoFigure
 	case time.Duration(*d) < time.Millisecond:
 		return "0s"
 	}
@@ -157,14 +142,14 @@ func lastingFor(d *state.Duration) string {
 
 func p50(l *state.Latency) string {
 	if l == nil || l.Count == 0 {
-		return dash
+		return NoFigure
 	}
 	return quantile(l.P50)
 }
 
 func p99(l *state.Latency) string {
 	if l == nil || l.Count == 0 {
-		return dash
+		return NoFigure
 	}
 	return quantile(l.P99)
 }

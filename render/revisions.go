@@ -40,12 +40,12 @@ func Revisions(list []state.Revision, opts RevisionOptions) Table {
 		if opts.PodsUnknown {
 			pods = "?"
 		}
-		row := []string{strconv.FormatInt(r.Revision, 10), orNone(r.Hash), opts.Since(r.Created), pods, RevisionStatus(r)}
+		row := []string{strconv.FormatInt(r.Revision, 10), OrNone(r.Hash), opts.Since(r.Created), pods, OrNone(RevisionStatus(r))}
 		if opts.Wide {
-			row = append(row, strings.TrimSuffix(r.Object.Resource, "s")+"/"+r.Object.Name, orNone(numbers(r.Former)),
-				orNone(strings.Join(r.Images, ",")), orNone(someOf(r.Pods)))
+			row = append(row, strings.TrimSuffix(r.Object.Resource, "s")+"/"+r.Object.Name, OrNone(numbers(r.Former)),
+				OrNone(strings.Join(r.Images, ",")), OrNone(someOf(r.Pods)))
 		}
-		row = append(row, orNone(r.ChangeCause))
+		row = append(row, OrNone(r.ChangeCause))
 		if opts.Changes != nil {
 			row = append(row, opts.Changes[i])
 		}

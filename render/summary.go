@@ -143,7 +143,7 @@ func (s Summary) table(width int) Table {
 		{Title: "LAST ERROR", Max: 80},
 	}}
 	for _, c := range s.Controllers {
-		p50, p99 := "-", "-"
+		p50, p99 := NoFigure, NoFigure
 		if c.Syncs > 0 {
 			p50, p99 = roughly(c.P50), roughly(c.P99)
 		}

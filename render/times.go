@@ -15,14 +15,12 @@ type Times struct {
 	Ages bool
 }
 
-// Unknown stands for a time that the object does not have.
-const Unknown = "<unknown>"
-
-// Since is how long ago a time was, as kubectl prints ages: "3m12s".
+// Since is how long ago a time was, as kubectl prints ages: "3m12s". Without a time
+// it is NoFigure.
 func (t Times) Since(at time.Time) string {
 	switch {
 	case at.IsZero():
-		return Unknown
+		return NoFigure
 	case !t.Ages:
 		return at.UTC().Format(time.RFC3339)
 	}
@@ -33,7 +31,7 @@ func (t Times) Since(at time.Time) string {
 func (t Times) Until(at time.Time) string {
 	switch {
 	case at.IsZero():
-		return Unknown
+		return NoFigure
 	case !t.Ages:
 		return at.UTC().Format(time.RFC3339)
 	case at.After(t.Now):

@@ -150,10 +150,11 @@ func healthStyle(h state.Health) style {
 	return plain
 }
 
-// Ownership says how an object hangs on the owner above it: "controller,blocks".
+// Ownership says how an object hangs on the owner above it: "controller,blocks". It
+// is empty at a root.
 func Ownership(e *state.OwnerEdge) string {
 	if e == nil {
-		return "-"
+		return ""
 	}
 	words := []string{"owner"}
 	if e.Controller {

@@ -72,7 +72,7 @@ func WriteCascade(w io.Writer, c state.Cascade, opts CascadeOptions) error {
 func cascadeTable(c state.Cascade, wide bool) *grid {
 	g := &grid{titles: []string{"STEP", "FATE", "OBJECT", "POLICY", "WHY"}}
 	for _, o := range c.Objects {
-		step := "-"
+		step := NoFigure
 		if o.Step > 0 {
 			step = strconv.Itoa(o.Step)
 		}

@@ -36,7 +36,7 @@ func TreeChanges(old, new []*state.OwnerNode, at time.Time, color bool) []string
 			}
 		case then.status() != now.status():
 			l[1] = span{"~ ", yellow}
-			l = append(l, span{": " + cmp.Or(then.status(), "-") + " → ", plain}, span{cmp.Or(now.status(), "-"), now.style()})
+			l = append(l, span{": " + OrNone(then.status()) + " → ", plain}, span{OrNone(now.status()), now.style()})
 		case then.owner != now.owner:
 			l[1] = span{"~ ", yellow}
 			l = append(l, span{": below " + cmp.Or(then.owner, "nothing") + " → below " + cmp.Or(now.owner, "nothing"), plain})

@@ -224,11 +224,11 @@ func recordedControllerTable(rows []*state.Controller, wide bool) render.Table {
 			count(c.Errors), count(c.Retries), count(c.Writes.Total()),
 		}
 		if wide {
-			p99 := "-"
+			p99 := render.NoFigure
 			if c.Syncs > 0 {
 				p99 = state.Short(c.P99())
 			}
-			row = append(row, strings.Join(c.Queues, ","), p99, c.LastError)
+			row = append(row, render.OrNone(strings.Join(c.Queues, ",")), p99, render.OrNone(c.LastError))
 		}
 		table.Rows = append(table.Rows, append(row, c.Reason))
 	}

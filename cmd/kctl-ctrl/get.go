@@ -133,13 +133,13 @@ func controllerTable(infos []controllers.Info, wide bool) render.Table {
 		if !info.OnByDefault {
 			state = "off"
 		}
-		row := []string{info.Name, strings.Join(info.Aliases, ","), state, strconv.Itoa(info.Workers), strings.Join(info.Queues, ",")}
+		row := []string{info.Name, render.OrNone(strings.Join(info.Aliases, ",")), state, strconv.Itoa(info.Workers), render.OrNone(strings.Join(info.Queues, ","))}
 		if wide {
 			safe := "no"
 			if info.NamespaceSafe {
 				safe = "yes"
 			}
-			row = append(row, safe, strings.Join(info.Informers, ","), info.Does)
+			row = append(row, safe, render.OrNone(strings.Join(info.Informers, ",")), info.Does)
 		}
 		table.Rows = append(table.Rows, append(row, info.Why))
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -227,7 +226,7 @@ func (p programInfo) write(out io.Writer) error {
 	row := func(what, where, how string) { table.Rows = append(table.Rows, []string{what, where, how}) }
 	paths := func(what string, list ...pathInfo) {
 		for _, p := range list {
-			row(what, cmp.Or(p.Path, "-"), p.describe())
+			row(what, render.OrNone(p.Path), p.describe())
 			what = ""
 		}
 	}
