@@ -32,6 +32,9 @@ type attachFlags struct {
 	controllers *controllers.Options
 	selected    *pflag.Flag
 	recording   fromFlags
+	// missing counts the loops that were to be started here and cannot run for want
+	// of rights.
+	missing int
 }
 
 func (a *attachFlags) addTo(cmd *cobra.Command) {
@@ -181,6 +184,7 @@ func (a *attachFlags) start(ctx context.Context, streams genericiooptions.IOStre
 		return nil, nil, causeOf(ctx, err)
 	}
 	if off := forbidden(s.manager.Load().Statuses()); len(off) > 0 {
+		a.missing += len(off)
 		progress.done()
 		fmt.Fprintf(streams.ErrOut, "warning: missing here are %d loops that cannot run: %s\n", len(off), few(off))
 	}

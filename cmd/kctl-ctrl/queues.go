@@ -36,6 +36,8 @@ type queuesOptions struct {
 	keys     bool
 	sortBy   string
 	watch    bool
+	// unread counts the contexts that could not be asked.
+	unread int
 }
 
 // keysShown is how many keys of a queue are named.
@@ -73,8 +75,12 @@ queues are looked at again every --interval: on a terminal the table is drawn
 anew, elsewhere the queues that changed are printed.
 
 --check is for probes: "depth=100,oldest=5m" exits with 1 and names the queues
-that are over a bound. oldest is the age of the longest running sync and, of
-loops in this program, of the key that stands ready longest.
+that are over a bound, with 0 if all are within it, and with 2 if that cannot be
+told: nothing measures the bound, a context cannot be asked, or loops were
+started for it and some cannot run for want of rights. Name the queues, or the
+loops with --controllers, to have no others looked at. oldest is the age of the
+longest running sync and, of loops in this program, of the key that stands ready
+longest.
 
 With --from it answers from a recording instead, at its end or at the time that
 --at names.`,
@@ -230,6 +236,7 @@ func (o *queuesOptions) inEach(contexts []clusterContext, read func(clusterConte
 		for _, failure := range failures {
 			fmt.Fprintln(o.ErrOut, "warning:", render.Sanitise(failure.Error()))
 		}
+		o.unread = len(failures)
 		failures = nil
 	}
 	return all, state.Process{Source: strings.Join(sources, "; ")}, errors.Join(failures...)
@@ -365,8 +372,9 @@ func (o *queuesOptions) printKeys(queues []state.QueueStats) error {
 	return table.Write(o.Out, render.TableOptions{NoHeaders: o.printer.noHeaders})
 }
 
-// checked is the probe's answer. A bound that nothing measures is an error: such
-// a probe would say for ever that all is well.
+// checked is the probe's answer. A bound that nothing measures is an error, and so
+// are queues that were asked for and could not be seen: such a probe would say for
+// ever that all is well. What is over a bound is that, whatever else is not seen.
 func (o *queuesOptions) checked(queues []state.QueueStats) error {
 	exceeded := false
 	for _, check := range o.checks {
@@ -378,8 +386,14 @@ func (o *queuesOptions) checked(queues []state.QueueStats) error {
 			fmt.Fprintln(o.ErrOut, render.Sanitise(sentence))
 		}
 	}
-	if exceeded {
+	switch {
+	case exceeded:
 		return errChanged
+	case len(o.checks) == 0:
+	case o.unread > 0:
+		return fmt.Errorf("--check: what was seen is within its bounds, but %d of the contexts could not be asked (see above): choose the others with --context", o.unread)
+	case o.attach.missing > 0 && len(o.names) == 0:
+		return fmt.Errorf("--check: what was seen is within its bounds, but %d of the loops cannot run (see above): name the queues to check, choose other loops with --controllers, or ask for a role: 'rbac' prints the least one", o.attach.missing)
 	}
 	return nil
 }

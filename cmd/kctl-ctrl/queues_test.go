@@ -14,6 +14,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/metrics"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -89,6 +90,38 @@ func TestProbe(t *testing.T) {
 		}
 		if strings.Count(strings.TrimSpace(stderr), "\n") > 0 && test.name != "no queues at all" {
 			t.Errorf("%s: more than a line: %q", test.name, stderr)
+		}
+	}
+}
+
+// What could not be seen is not well; what is over a bound is, whatever else there is.
+func TestProbeOfWhatIsMissing(t *testing.T) {
+	depth := int64(7)
+	queues := []state.QueueStats{{Name: "q", Depth: &depth}}
+	for name, c := range map[string]struct {
+		check           string
+		missing, unread int
+		names           []string
+		want            int
+	}{
+		"all seen":                {"depth=7", 0, 0, nil, exitOK},
+		"loops missing":           {"depth=7", 3, 0, nil, exitError},
+		"loops missing, over":     {"depth=6", 3, 0, nil, exitChanged},
+		"others than those named": {"depth=7", 3, 0, []string{"q"}, exitOK},
+		"no check":                {"", 3, 1, nil, exitOK},
+		"a context missing":       {"depth=7", 0, 1, []string{"q"}, exitError},
+		"a context missing, over": {"depth=6", 0, 1, nil, exitChanged},
+	} {
+		var words bytes.Buffer
+		o := &queuesOptions{IOStreams: genericiooptions.IOStreams{ErrOut: &words}, names: c.names, unread: c.unread, attach: attachFlags{missing: c.missing}}
+		if c.check != "" {
+			var err error
+			if o.checks, err = metrics.ParseChecks(c.check); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if code := exitCode(o.checked(queues), &words); code != c.want || code == exitError && !strings.Contains(words.String(), "what was seen is within its bounds") {
+			t.Errorf("%s: code %d, %q", name, code, words.String())
 		}
 	}
 }
