@@ -86,6 +86,24 @@ func (e *env) brakeLines(w int) []line {
 	return lines[:min(len(lines), most)]
 }
 
+// notSent complains of a write that was approved and not sent: who said yes would take
+// it for done.
+func (m *model) notSent() tea.Cmd {
+	if m.env.Approvals == nil {
+		return nil
+	}
+	n, text, reason := m.env.Approvals.NotSent()
+	more := n - m.unsent
+	m.unsent = n
+	switch {
+	case more <= 0:
+		return nil
+	case more == 1:
+		return complain("Not sent after all, " + reason + ": " + text)
+	}
+	return complain(fmt.Sprintf("%d writes were not sent after all; the last, as %s: %s", more, reason, text))
+}
+
 func (m *model) openApprovals() tea.Cmd {
 	m.approvals = &approvalsView{list: list{columns: []column{
 		{title: "NO", right: true, min: 2},

@@ -18,6 +18,11 @@ type gate struct {
 	given     []string
 	approved  []string
 	brake     string
+	unsent    int
+}
+
+func (g *gate) NotSent() (int, string, string) {
+	return g.unsent, "delete pods shop/web-0", "the object has changed meanwhile (rv 7→8)"
 }
 
 func (g *gate) Questions() []state.Question { return g.questions }
@@ -157,6 +162,27 @@ func TestApprovalsBrake(t *testing.T) {
 	s.has("the brake", "approved; it waits for the brake", " 2 WAIT FOR YOU")
 	s.press("y").has("not now: it is approved, and waits for the brake")
 	s.press("b").hasNot("THE BRAKE IS ON").press("k").has("b brake")
+}
+
+// An approved write that was not sent after all is complained of, wherever the user is
+// by then, and once.
+func TestApprovedAndNotSent(t *testing.T) {
+	snap, g := shop(t, 0), newGate()
+	o := shopOptions(snap)
+	o.Approvals = g
+	s := newScreen(t, o, snap, 110, 24)
+	later := func(n uint64) *state.Snapshot {
+		return state.Fold(snap, state.Entry{Seq: snap.Seq + n, At: snap.At, Event: state.Note{Source: "approve", Text: "later"}})
+	}
+	s.press("A").has("create pods shop/web-1").press("j").has("skipped before: 2").press("y").has("Approved delete pods shop/web-0.").press("esc", "p")
+	g.unsent = 1
+	s.show(later(1))
+	s.has("! Not sent after all, the object has changed meanwhile (rv 7→8): delete pods shop/web-0", "SCREEN PAUSED").press("j").hasNot("Not sent")
+	s.show(later(2))
+	s.hasNot("ot sent")
+	g.unsent = 4
+	s.show(later(3))
+	s.has("! 3 writes were not sent after all; the last, as the object has changed meanwhile")
 }
 
 // A brake that keeps a lease says so, with the key that ends it, in 80 columns.

@@ -69,6 +69,9 @@ type Approvals interface {
 	// Withdraw takes all of them back.
 	Approved() []string
 	Withdraw() error
+	// NotSent counts the writes that were approved and not sent after all, and says of
+	// the last what it was and why. An entry of the journal follows each.
+	NotSent() (n int, text, reason string)
 	// Brake says why no write leaves, and since when; no reason where it is off.
 	Brake() (reason string, since time.Time)
 	SetBrake(on bool) error

@@ -28,6 +28,7 @@ type model struct {
 	confirm       *confirmMsg
 	said          sayMsg
 	saidAt        time.Time
+	unsent        int                 // writes approved and not sent that were told of
 	typed         map[string][]string // the history of each kind of prompt
 	quitting      bool
 	// errorAt is the time of the failure that is sought in a recording and whose
@@ -236,11 +237,12 @@ func (m *model) took(msg nextMsg) tea.Cmd {
 // take shows a snapshot, unless the screen is paused.
 func (m *model) take(snap *state.Snapshot) tea.Cmd {
 	m.env.latest = snap
+	complaint := m.notSent()
 	if m.env.paused {
-		return nil
+		return complaint
 	}
 	m.env.snap = snap
-	return tea.Batch(m.all(snapshotMsg{}), m.toError())
+	return tea.Batch(complaint, m.all(snapshotMsg{}), m.toError())
 }
 
 // all tells every page.

@@ -38,6 +38,9 @@ func (a screenApprovals) Withdraw() error {
 	return nil
 }
 
+// NotSent implements tui.Approvals.
+func (a screenApprovals) NotSent() (n int, text, reason string) { return a.s.approval.gate.NotSent() }
+
 // Brake implements tui.Approvals.
 func (a screenApprovals) Brake() (reason string, since time.Time) {
 	b := a.s.approval.gate.Braked()

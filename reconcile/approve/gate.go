@@ -72,6 +72,11 @@ type Gate struct {
 	told    map[place]bool
 	skips   map[string]int
 	changed chan struct{}
+	// unsent is what NotSent gives.
+	unsent struct {
+		n            int
+		text, reason string
+	}
 }
 
 // place is an object in a controller's eyes.
@@ -204,6 +209,8 @@ func (g *Gate) again(ctx context.Context, p guard.Pending, w *waiting, preview g
 	}
 	reason := "it was approved, and not sent: " + state.OneLine(err.Error())
 	g.remember(w.subject, false)
+	g.unsent.n++
+	g.unsent.text, g.unsent.reason = w.asked.Text, state.OneLine(err.Error())
 	g.note(w.subject.controller, true, "question %d: %s", w.asked.ID, reason)
 	return skipped(w.subject, reason)
 }
@@ -310,6 +317,15 @@ func (g *Gate) Questions() []state.Question {
 		out[i] = w.asked
 	}
 	return out
+}
+
+// NotSent counts the writes that were approved after a wait and not sent after all,
+// and says of the last what it was and why: "delete pods shop/web-1", "the object has
+// changed meanwhile". A note of the journal follows each.
+func (g *Gate) NotSent() (n int, text, reason string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.unsent.n, g.unsent.text, g.unsent.reason
 }
 
 // Errors of Answer.

@@ -132,6 +132,9 @@ func TestAWriteThatWaitedIsLookedAtAgain(t *testing.T) {
 	if sent := w.left(); sent != "" {
 		t.Errorf("sent %q", sent)
 	}
+	if n, text, reason := w.gate.NotSent(); n != 1 || text != "delete pods shop/web-1" || reason != "the object has changed meanwhile (rv 7→8)" {
+		t.Errorf("not sent: %d, the last %q as %q", n, text, reason)
+	}
 	done = w.start(w.remove("web-1"))
 	w.answer(w.asked(1)[0].ID, state.AnswerYes)
 	if err := <-done; err != nil || w.left() != "DELETE pods/web-1" {
