@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -57,7 +56,7 @@ and leaves their place to your own.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args) },
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "write the kubeconfig to this file (default: in the sandbox's own directory)")
+	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "write the kubeconfig to this file, and remove it at the end unless there is more in it by then (default: in the sandbox's own directory)")
 	o.sandbox.addTo(flags)
 	o.logs.addTo(flags)
 	addControllerFlags(cmd, &o.controllers)
@@ -89,7 +88,7 @@ func (o *sandboxCommandOptions) run(ctx context.Context, args []string) (err err
 		if readErr != nil {
 			return fmt.Errorf("read the kubeconfig back: %w", readErr)
 		}
-		defer func() { err = errors.Join(err, removeIfSame(path, written)) }()
+		defer func() { err = errors.Join(err, removeKubeconfig(path, written, o.ErrOut)) }()
 	}
 	progress.done()
 	if len(args) > 0 {
@@ -105,16 +104,6 @@ func (o *sandboxCommandOptions) run(ctx context.Context, args []string) (err err
 		return nil
 	}
 	return context.Cause(ctx)
-}
-
-// removeIfSame removes a file that this program wrote, unless somebody has
-// replaced it since.
-func removeIfSame(path string, written []byte) error {
-	now, err := os.ReadFile(path)
-	if err != nil || !bytes.Equal(now, written) {
-		return nil
-	}
-	return os.Remove(path)
 }
 
 // stopSignals leaves Ctrl-C to the command where there is one. It is caught and
