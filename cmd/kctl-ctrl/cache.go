@@ -65,7 +65,7 @@ reads the type, dry, for as long as --for says.`,
 	flags.DurationVar(&o.query.Wait, "wait", 0, "how long the informer may take to get where the server is")
 	o.attach.addTo(cmd)
 	o.printer.addFlags(cmd)
-	o.cluster.AddFlags(flags)
+	addClusterFlags(o.cluster, flags)
 	return cmd
 }
 

@@ -116,7 +116,7 @@ credentials, in ~/.kube/config for one, and uses them, goes past the proxy.`,
 	o.sandbox.addTo(flags)
 	o.logs.addTo(flags)
 	addControllerFlags(cmd, &o.controllers)
-	o.kubeconfig.AddFlags(flags)
+	addClusterFlags(o.kubeconfig, flags)
 	return cmd
 }
 

@@ -53,7 +53,7 @@ With --from it answers from a recording instead, at its end or at the time that
 	o.attach.addTo(cmd)
 	o.attach.recording.addTo(cmd)
 	o.printer.addFlags(cmd)
-	o.cluster.AddFlags(cmd.Flags())
+	addClusterFlags(o.cluster, cmd.Flags())
 	return cmd
 }
 

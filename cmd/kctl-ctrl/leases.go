@@ -77,7 +77,7 @@ With --expired, the exit code is 1 if a lease has expired, and 0 if none has.`,
 	flags.BoolVarP(&o.watch, "watch", "w", false, "after the list, print what becomes of the leases: new holders, expiry, release")
 	flags.BoolVar(&o.renewals, "renewals", false, "with --watch, print each renewal as well")
 	o.printer.addFlags(cmd)
-	o.cluster.AddFlags(flags)
+	addClusterFlags(o.cluster, flags)
 	return cmd
 }
 

@@ -197,6 +197,42 @@ func TestCredentialPlugins(t *testing.T) {
 	})
 }
 
+// TestKubercFlag: --kuberc is kubectl's, and before the variable.
+func TestKubercFlag(t *testing.T) {
+	sb := startEmpty(t)
+	file := func(policy string) string {
+		path := filepath.Join(t.TempDir(), "kuberc")
+		if err := os.WriteFile(path, []byte("apiVersion: kubectl.config.k8s.io/v1beta1\nkind: Preference\ncredentialPluginPolicy: "+policy+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	for name, c := range map[string]struct {
+		env   []string
+		value string
+		code  int
+		says  string
+	}{
+		"denies":                     {nil, file("DenyAll"), exitError, `policy set to "DenyAll"`},
+		"allows":                     {nil, file("AllowAll"), exitOK, ""},
+		"denies, before a variable":  {[]string{"KUBERC=" + file("AllowAll")}, file("DenyAll"), exitError, `policy set to "DenyAll"`},
+		"allows, before a variable":  {[]string{"KUBERC=" + file("DenyAll")}, file("AllowAll"), exitOK, ""},
+		"beside KUBERC=off":          {[]string{"KUBERC=off"}, file("AllowAll"), exitError, "exclude each other"},
+		"no such file":               {nil, filepath.Join(t.TempDir(), "none"), exitError, "no such file"},
+		"a file that is called off":  {nil, "off", exitError, "no such file"},
+		"nothing":                    {nil, "", exitError, "want the path of a file"},
+		"a policy that there is not": {nil, file("DenySome"), exitError, "kuberc"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPlugged(t, sb, answers, clientcmdapi.IfAvailableExecInteractiveMode)
+			code, _, stderr := p.runs(c.env, "get", "leases", "-A", "--kuberc="+c.value)
+			if code != c.code || !strings.Contains(stderr, c.says) || (p.times() > 0) != (code == exitOK) {
+				t.Errorf("exit code %d, run %d times: %s", code, p.times(), stderr)
+			}
+		})
+	}
+}
+
 // checkSecrets looks for words in all files below a directory.
 func checkSecrets(t *testing.T, dir string, words ...string) {
 	t.Helper()

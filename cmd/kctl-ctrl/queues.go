@@ -108,7 +108,7 @@ With --from it answers from a recording instead, at its end or at the time that
 	o.attach.addTo(cmd)
 	o.attach.recording.addTo(cmd)
 	o.printer.addFlags(cmd)
-	o.cluster.AddFlags(flags)
+	addClusterFlags(o.cluster, flags)
 	_ = cmd.RegisterFlagCompletionFunc("metrics-from", cobra.FixedCompletions(append([]string{"pod/"}, metrics.Components()...), cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace))
 	return cmd
 }

@@ -108,7 +108,7 @@ With --check, the exit code is 1 if you lack something, and 0 if you do not.`,
 	if o.controllers != nil {
 		o.controllers.AddElectionFlags(flags)
 	}
-	o.kubeconfig.AddFlags(flags)
+	addClusterFlags(o.kubeconfig, flags)
 	_ = cmd.RegisterFlagCompletionFunc("mode", cobra.FixedCompletions([]string{"observe", "dry-run", "dry-run=server", "active"}, cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("verbs", cobra.FixedCompletions(o.knownVerbs(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd

@@ -80,7 +80,7 @@ does, more on an error.`,
 	flags.BoolVarP(&o.watch, "watch", "w", false, "after the list, print the revisions that change")
 	cmd.MarkFlagsMutuallyExclusive("diff", "undo", "watch")
 	o.printer.addFlags(cmd)
-	o.cluster.AddFlags(flags)
+	addClusterFlags(o.cluster, flags)
 	return cmd
 }
 

@@ -126,7 +126,7 @@ func (o *runOptions) addTo(cmd *cobra.Command) {
 	if o.controllers != nil {
 		o.controllers.AddElectionFlags(flags)
 	}
-	o.kubeconfig.AddFlags(flags)
+	addClusterFlags(o.kubeconfig, flags)
 }
 
 // mode is what the flags ask for. Contradictions are errors that name the flags.

@@ -57,7 +57,7 @@ func (o *ownerFlags) addTo(flags *pflag.FlagSet) {
 	flags.IntVar(&o.maxRequests, "max-requests", 5000, "stop reading after this many requests and say what is missing; 0 is no limit")
 	flags.Int64Var(&o.pageSize, "chunk-size", 500, "objects in one answer of the server")
 	flags.BoolVar(&o.cached, "cached", false, "take lists from the server's watch cache, whatever their age: the cheapest for the server")
-	o.cluster.AddFlags(flags)
+	addClusterFlags(o.cluster, flags)
 }
 
 // check refuses what cannot be meant, before anything is asked.

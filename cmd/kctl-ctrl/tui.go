@@ -117,7 +117,7 @@ func (o *tuiOptions) addTo(cmd *cobra.Command) {
 	if o.controllers != nil {
 		o.controllers.AddElectionFlags(flags)
 	}
-	o.kubeconfig.AddFlags(flags)
+	addClusterFlags(o.kubeconfig, flags)
 	_ = cmd.RegisterFlagCompletionFunc("theme", completeThemes)
 }
 

@@ -73,7 +73,7 @@ is missing; --loops=false leaves the loops out.`,
 	flags.DurationVar(&o.timeout, "timeout", 30*time.Second, "tell what there is when the loops have not come to rest after this long")
 	_ = cmd.RegisterFlagCompletionFunc("dry-run", cobra.FixedCompletions([]string{"client", "server"}, cobra.ShellCompDirectiveNoFileComp))
 	o.printer.addFlags(cmd)
-	o.cluster.AddFlags(flags)
+	addClusterFlags(o.cluster, flags)
 	return cmd
 }
 
