@@ -323,6 +323,21 @@ func TestApplyIsReadInEveryStyle(t *testing.T) {
 	}
 }
 
+// So is a create whose media type is YAML's.
+func TestCreateIsReadInEveryStyle(t *testing.T) {
+	for _, body := range []string{
+		"apiVersion: v1\nkind: Pod\nmetadata:\n  name: web-2\n",
+		"{apiVersion: v1, kind: Pod, metadata: {name: web-2}}",
+		`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"web-2"}}`,
+	} {
+		w := newWorld(t, state.ModeDryRunClient, "")
+		code, answered := w.do(t, http.MethodPost, "/api/v1/namespaces/shop/pods", http.Header{"Content-Type": {"application/yaml"}}, []byte(body))
+		if r := w.journal.last(t); code != http.StatusCreated || r.Object.Name != "web-2" {
+			t.Errorf("%q: %d %s, recorded %+v", body, code, answered, r)
+		}
+	}
+}
+
 // Every client asks for a base with its own credentials; where clients act as
 // others than the user, the guard does not.
 func TestBaseIsReadAsTheWriter(t *testing.T) {
