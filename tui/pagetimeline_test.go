@@ -42,7 +42,7 @@ func TestTimelineApart(t *testing.T) {
 		}
 		s.press("j")
 	}
-	s.press("enter").hasNot("3 × create pods").has("create pods web-77584b5bf-n6d5d by replicaset")
+	s.press("enter").hasNot("3 × create pods").has("create pods web-77584b5bf-7pvdn by replicaset")
 	s.press("enter").has("3 × create pods by replicaset")
 }
 
@@ -55,16 +55,16 @@ func (s *screen) footerText() string {
 func TestTimelineFollow(t *testing.T) {
 	snap := shop(t, 0)
 	s := newScreen(t, on(shopOptions(snap), pageTimeline), snap, 200, 60)
-	s.press("/", "type:binding shop/web-77584b5bf-n6d5d", "enter", "enter")
+	s.press("/", "type:binding shop/web-77584b5bf-7pvdn", "enter", "enter")
 	s.has("Timeline of create pods/binding", "(this)", "(supposed)", "the user", "apply deployments web")
-	s.press("o").has("Timeline of pods shop/web-77584b5bf-n6d5d")
+	s.press("o").has("Timeline of pods shop/web-77584b5bf-7pvdn")
 	s.press("esc").has("Timeline: ")
 	s.send(jumpMsg{pageTimeline, subject{kind: onController, controller: "job-controller"}})
 	s.has("of job-controller").hasNot("replicaset  ")
 	s.send(jumpMsg{pageTimeline, subject{kind: onKey, controller: "deployment-controller", queue: "deployment", key: "shop/web"}})
 	s.has("Timeline of deployment shop/web")
-	s.send(jumpMsg{pageTimeline, subject{kind: onEvent, seq: 207}})
-	if got := s.page().under(s.env); got.seq != 207 {
+	s.send(jumpMsg{pageTimeline, subject{kind: onEvent, seq: 193}})
+	if got := s.page().under(s.env); got.seq != 193 {
 		t.Errorf("the cursor is on entry %d", got.seq)
 	}
 	if got := s.press("T"); got.shown != pageTimeline {
@@ -137,7 +137,7 @@ func TestTimelinePlain(t *testing.T) {
 	if err := Plain(context.Background(), o, &out); err != nil {
 		t.Fatal(err)
 	}
-	want := " deployment           shop/web  create replicasets.apps shop/web-77584b5bf 201 in 64ms"
+	want := " deployment           shop/web  create replicasets.apps shop/web-77584b5bf 201 in 103ms"
 	if !strings.Contains(out.String(), want) {
 		t.Errorf("no line %q in\n%s", want, out.String()[:min(3000, out.Len())])
 	}

@@ -55,8 +55,8 @@ func TestWritesScope(t *testing.T) {
 	s.press("esc").hasNot("of deployment shop/web").has("kube-scheduler")
 	s.send(jumpMsg{pageWrites, subject{kind: onObject, object: state.Ref{Group: "apps", Resource: "deployments", Namespace: "shop", Name: "web"}}})
 	s.has("of deployments.apps shop/web")
-	s.send(jumpMsg{pageWrites, subject{kind: onWrite, seq: 204}})
-	if got := s.page().under(s.env); got.seq != 204 {
+	s.send(jumpMsg{pageWrites, subject{kind: onWrite, seq: 197}})
+	if got := s.page().under(s.env); got.seq != 197 {
 		t.Errorf("the cursor is on entry %d", got.seq)
 	}
 	s.has("deployments.apps", "real: the server carried it out", "the user")
