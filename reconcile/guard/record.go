@@ -131,8 +131,7 @@ func (w *write) finish(code int, media string, body []byte) {
 		} else {
 			w.event.Message = http.StatusText(code)
 		}
-		w.identify(w.requestHead())
-		w.emit()
+		w.unanswered()
 		return
 	}
 	h := readHead(media, body)
@@ -177,8 +176,7 @@ func (w *write) failed(err error) {
 	if isSecret(w.request.Object) && w.event.Status != 0 {
 		w.event.Message = withheld(http.StatusText(w.event.Status))
 	}
-	w.identify(w.requestHead())
-	w.emit()
+	w.unanswered()
 }
 
 // refused records a refusal.
@@ -186,13 +184,7 @@ func (w *write) refused(refusal *Refusal) {
 	w.event.Result = state.WriteRefused
 	w.event.Status = http.StatusForbidden
 	w.event.Message = refusal.Reason
-	w.identify(w.requestHead())
-	if tells(w.request) {
-		if media, body := w.requestBody(); body != nil {
-			w.readEvent(media, body)
-		}
-	}
-	w.emit()
+	w.unanswered()
 }
 
 // heldBack records what Options.Before answered with an API status.
@@ -200,6 +192,12 @@ func (w *write) heldBack(status metav1.Status) {
 	w.event.Result = state.WriteRefused
 	w.event.Status = int(status.Code)
 	w.event.Message = status.Message
+	w.unanswered()
+}
+
+// unanswered hands on the record of a write that no object was answered to: what it
+// was about stands in the request.
+func (w *write) unanswered() {
 	w.identify(w.requestHead())
 	if tells(w.request) {
 		if media, body := w.requestBody(); body != nil {

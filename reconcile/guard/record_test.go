@@ -99,10 +99,13 @@ func TestController(t *testing.T) {
 // An Event is written by the broadcaster: its goroutine's cause is not the
 // Event's, the object it is about is.
 func TestCauseOfEvents(t *testing.T) {
-	for _, mode := range allModes {
+	for i, mode := range append(allModes, state.ModeActive) {
 		w := newWorld(t, mode, typeProtobuf, func(o *guard.Options) {
 			o.Cause = func() state.Cause { return state.Cause{Kind: state.CauseSync, Key: "shop/other"} }
 		})
+		if i == len(allModes) {
+			w.onWrite = func(rw http.ResponseWriter, _ *http.Request) { rw.WriteHeader(http.StatusForbidden) }
+		}
 		_, _ = w.typed.CoreV1().Events("shop").CreateWithEventNamespaceWithContext(context.Background(), event())
 		r := w.journal.last(t)
 		want := state.Ref{Group: "apps", Version: "v1", Resource: "deployments", Namespace: "shop", Name: "web", UID: "u-deployment"}
