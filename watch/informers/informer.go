@@ -238,8 +238,16 @@ func (in *informer) sync() {
 	}
 }
 
+// goesOn reports whether a watch was over and nothing was listed since.
+func (in *informer) goesOn() bool {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return in.whole && in.end != ""
+}
+
 // wentBack says so where the version of a list or a bookmark is older than what the
-// cache has seen. Those of objects are not compared: not every server orders them.
+// cache has seen. The versions of events are taken as they come: not every server
+// orders those of objects.
 func (in *informer) wentBack(version string) (reason string) {
 	in.mu.Lock()
 	defer in.mu.Unlock()

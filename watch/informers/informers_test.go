@@ -151,9 +151,11 @@ func TestRelistIsAGap(t *testing.T) {
 // goes from the cache, and the gap is told.
 func TestRestoredServer(t *testing.T) {
 	// Where a watch had nothing to tell, client-go lists again by itself.
-	for _, c := range []struct{ plain, told bool }{{false, false}, {true, false}, {false, true}, {true, true}} {
+	for _, c := range []struct{ plain, told, frank bool }{
+		{}, {plain: true}, {told: true}, {plain: true, told: true}, {told: true, frank: true}, {plain: true, told: true, frank: true},
+	} {
 		server := newServer(t, pod("shop", "db"), pod("shop", "web"))
-		server.plain = c.plain
+		server.plain, server.frank = c.plain, c.frank
 		set, j := newSet(t, server, Options{})
 		h := open(t, set, pods, Metadata)
 		until(t, "it synced", synced(h))
@@ -161,11 +163,18 @@ func TestRestoredServer(t *testing.T) {
 			until(t, "it watches", func() bool { return server.asked("watch") > 0 })
 			until(t, "a bookmark came", func() bool { server.bookmark(); return !h.Stats().LastBookmark.IsZero() })
 		}
-		server.stop()
-		server.restore(20, "shop/db")
-		server.restart()
+		version := "20"
+		if c.frank {
+			server.restore(20, "shop/db")
+			server.bookmark()
+			version = "21"
+		} else {
+			server.stop()
+			server.restore(20, "shop/db")
+			server.restart()
+		}
 		until(t, "it listed again", func() bool { return h.Stats().Relists == 1 && synced(h)() && names(t, h, Query{}) == "web" })
-		if got := h.Stats(); !strings.Contains(got.LastRelist, "went back") || got.ResourceVersion != "20" {
+		if got := h.Stats(); !strings.Contains(got.LastRelist, "went back") || got.ResourceVersion != version {
 			t.Errorf("stats: %+v", got)
 		}
 		until(t, "the gap is told", func() bool { return slices.Contains(j.lines(), "gap pods") })

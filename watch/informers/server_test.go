@@ -34,6 +34,9 @@ type apiServer struct {
 	hold chan struct{}
 	// plain: lists cannot be streamed.
 	plain bool
+	// frank: a watch gets bookmarks of whatever version, as from kube-apiserver without a
+	// watch cache. With one it gets nothing up to the version that it began with.
+	frank bool
 	// dead: what is asked while it is set gets no answer ever.
 	dead bool
 	http *http.Server
@@ -326,16 +329,12 @@ func (s *apiServer) watch(w http.ResponseWriter, r *http.Request, partial bool) 
 		send("BOOKMARK", shaped(o, partial))
 		from = version
 	}
-	if _, current := s.all(); from > current {
-		// A watch from a version that is still to come gets bookmarks of those there are.
-		send("BOOKMARK", shaped(object{"apiVersion": "v1", "kind": "Pod", "metadata": object{"resourceVersion": strconv.Itoa(current)}}, partial))
-	}
 	flush()
 	for {
 		s.mu.Lock()
 		var news []change
 		for _, c := range s.history {
-			if c.version > from {
+			if c.version > from || s.frank && c.kind == "BOOKMARK" {
 				news = append(news, c)
 			}
 		}

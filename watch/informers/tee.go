@@ -23,6 +23,10 @@ const (
 	refusedMost  = 5 * time.Minute
 	retryFirst   = 100 * time.Millisecond
 	retryMost    = 5 * time.Second
+
+	// aheadWithin is how long a watch that goes on waits to hear which version the
+	// server is at.
+	aheadWithin = 5 * time.Second
 )
 
 // list is the reflector's List.
@@ -55,6 +59,7 @@ func (in *informer) list(ctx context.Context, o metav1.ListOptions) (runtime.Obj
 // watch is the reflector's Watch.
 func (in *informer) watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 	initial := o.SendInitialEvents != nil && *o.SendInitialEvents
+	again := in.goesOn()
 	ctx, cancel := context.WithCancel(ctx)
 	// A server that cannot send a list this way may answer with anything: the
 	// reflector then asks for a plain list.
@@ -63,8 +68,15 @@ func (in *informer) watch(ctx context.Context, o metav1.ListOptions) (watch.Inte
 		cancel()
 		return nil, err
 	}
-	if initial {
+	switch {
+	case initial:
 		in.begins()
+	case again:
+		if err := in.ahead(ctx); err != nil {
+			w.Stop()
+			cancel()
+			return nil, err
+		}
 	}
 	in.answers("watch")
 	t := &tee{in: in, from: w, to: make(chan watch.Event, 64), done: make(chan struct{}), initial: initial}
@@ -73,6 +85,28 @@ func (in *informer) watch(ctx context.Context, o metav1.ListOptions) (watch.Inte
 		t.run()
 	}()
 	return t, nil
+}
+
+// ahead asks which version the server is at, and fails where the cache has seen a later
+// one. The watch would not tell: kube-apiserver sends neither events nor bookmarks up
+// to the version that a watch begins with (k8s.io/apiserver v0.37.1
+// pkg/storage/cacher/cache_watcher.go). Without an answer nothing is known.
+func (in *informer) ahead(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, aheadWithin)
+	defer cancel()
+	list, err := in.source.list(ctx, metav1.ListOptions{Limit: 1})
+	if err != nil {
+		return nil
+	}
+	m, err := meta.ListAccessor(list)
+	if err != nil {
+		return nil
+	}
+	if reason := in.wentBack(m.GetResourceVersion()); reason != "" {
+		in.ended(reason)
+		return apierrors.NewResourceExpired(reason)
+	}
+	return nil
 }
 
 // peek asks for a first page, to have something to show and to know how much
