@@ -37,22 +37,31 @@ type signalPasser struct {
 	apart bool
 }
 
-// passSignals begins to catch signals; stop ends that, and the context.
+// passSignals begins to catch signals; stop ends that, and the context. Where there is
+// no command to have them, they end this program as those of withSignals do.
 func passSignals(parent context.Context, stderr io.Writer, on ...os.Signal) (context.Context, *signalPasser) {
 	ctx, cancel := context.WithCancelCause(parent)
 	p := &signalPasser{signals: make(chan os.Signal, 8), done: make(chan struct{}), cancel: cancel}
 	signal.Notify(p.signals, on...)
 	go func() {
+		var late <-chan time.Time
+		var said time.Time
 		for {
 			select {
 			case s := <-p.signals:
-				if !p.pass(s) {
-					if ctx.Err() != nil {
-						os.Exit(exitInterrupted)
-					}
-					fmt.Fprintln(stderr, "stopping; once more to leave at once")
+				switch {
+				case p.pass(s):
+				case ctx.Err() == nil:
+					late = time.After(commandEndsWithin)
+					sayWithin(stderr, "stopping; once more to leave at once")
 					cancel(errInterrupted)
+					said = time.Now()
+				case time.Since(said) >= sameRequest:
+					os.Exit(exitInterrupted)
 				}
+			case <-late:
+				sayWithin(stderr, leftBehind)
+				os.Exit(exitInterrupted)
 			case <-p.done:
 				return
 			}
@@ -136,6 +145,9 @@ type userCommand struct {
 
 // endWithin is how long a command may take to end when it was asked to.
 const endWithin = 10 * time.Second
+
+// commandEndsWithin is endsWithin where there may be a command to wait for.
+const commandEndsWithin = endsWithin + endWithin + outputWithin
 
 // sendOutput sends what it prints to a file, which is its own from now on.
 func (c *userCommand) sendOutput(file *os.File) {

@@ -37,8 +37,9 @@ func outlivePipes() (end func()) {
 }
 
 const (
-	// sameRequest is how soon after the first a second signal is no other request:
-	// timeout(1) sends its own to the process and then to the group.
+	// sameRequest is how soon after the word on the first a second signal is no other
+	// request: timeout(1) sends its own to the process and then to the group. It is not
+	// counted from the first: while that word is held up, the second one waits here.
 	sameRequest = 100 * time.Millisecond
 	// wordWithin is how long the word on stderr may hold up what it tells of: who
 	// reads stderr may have stopped.
@@ -73,10 +74,11 @@ func withSignalsSaying(parent context.Context, stderr io.Writer, within time.Dur
 		case <-done:
 			return
 		}
-		first, late := time.Now(), time.After(within)
+		late := time.After(within)
 		sayWithin(stderr, stopping())
 		cancel(errInterrupted)
-		if word, leave := leaves(signals, func() time.Duration { return time.Since(first) }, late, done); leave {
+		said := time.Now()
+		if word, leave := leaves(signals, func() time.Duration { return time.Since(said) }, late, done); leave {
 			if word != "" {
 				sayWithin(stderr, word)
 			}
@@ -90,6 +92,9 @@ func withSignalsSaying(parent context.Context, stderr io.Writer, within time.Dur
 	}
 }
 
+// leftBehind is the word on leaving what does not end.
+const leftBehind = "warning: not everything has ended in time: leaving all the same"
+
 // leaves waits for the end, and reports whether not to wait for it, with a word on
 // why where the user does not know.
 func leaves(signals <-chan os.Signal, since func() time.Duration, late <-chan time.Time, done <-chan struct{}) (word string, leave bool) {
@@ -100,7 +105,7 @@ func leaves(signals <-chan os.Signal, since func() time.Duration, late <-chan ti
 				return "", true
 			}
 		case <-late:
-			return "warning: not everything has ended in time: leaving all the same", true
+			return leftBehind, true
 		case <-done:
 			return "", false
 		}

@@ -188,7 +188,8 @@ func TestASignalEndsWhatHangs(t *testing.T) {
 	t.Run("an output that nobody reads", func(t *testing.T) {
 		t.Parallel()
 		url, asked := silent(t)
-		command := newHouse(t).program(t, "run", "--controllers=deployment", "--kubeconfig", kubeconfigOf(t, clientcmdapi.Cluster{Server: url}, clientcmdapi.AuthInfo{}))
+		h := newHouse(t)
+		command := h.program(t, "run", "--controllers=deployment", "--record=work.jsonl", "--kubeconfig", kubeconfigOf(t, clientcmdapi.Cluster{Server: url}, clientcmdapi.AuthInfo{}))
 		out, in, err := os.Pipe()
 		if err != nil {
 			t.Fatal(err)
@@ -205,8 +206,34 @@ func TestASignalEndsWhatHangs(t *testing.T) {
 		}
 		_ = in.Close()
 		begins(t, asked)
+		// As timeout(1) does: the second one finds the word on the first held up.
+		_ = command.Process.Signal(syscall.SIGTERM)
 		endsBySignal(t, command, time.Now())
+		isEnded(t, h.path("work", "work.jsonl"))
 	})
+}
+
+// The two signals of timeout(1) end exec in order too while it has no command yet.
+func TestTwoSignalsEndExecInOrder(t *testing.T) {
+	url, asked := silent(t)
+	h := newHouse(t)
+	command := h.program(t, "exec", "--record=work.jsonl", "--kubeconfig", kubeconfigOf(t, clientcmdapi.Cluster{Server: url}, clientcmdapi.AuthInfo{}), "--", "true")
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	begins(t, asked)
+	_ = command.Process.Signal(syscall.SIGHUP) // two of a kind could be told as one
+	endsBySignal(t, command, time.Now())
+	isEnded(t, h.path("work", "work.jsonl"))
+}
+
+// isEnded wants a recording that was ended in order: it has its header.
+func isEnded(t *testing.T, path string) {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil || !bytes.Contains(text, []byte("kctl-ctrl.dev/")) {
+		t.Errorf("the recording: %v, %q", err, text)
+	}
 }
 
 // endless is text without an end.
