@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/sandbox/internal/wire"
 )
@@ -17,7 +18,7 @@ import (
 // name.
 const ContextName = "kctl-ctrl-sandbox"
 
-// kubeconfigHeader is the first line of each kubeconfig that this package wrote.
+// kubeconfigHeader is the first line of each kubeconfig that this package writes.
 const kubeconfigHeader = "# kctl-ctrl sandbox: valid while the sandbox runs\n"
 
 // WriteKubeconfig writes a kubeconfig for the administrator, mode 0600, and
@@ -25,8 +26,8 @@ const kubeconfigHeader = "# kctl-ctrl sandbox: valid while the sandbox runs\n"
 // directory; any other outlives the sandbox and is the caller's to remove.
 //
 // The file appears complete or not at all. One that is there already is replaced
-// only if it was written by WriteKubeconfig: credentials of another cluster are
-// not overwritten.
+// only if it is as WriteKubeconfig wrote it: credentials of another cluster are not
+// overwritten, nor is what somebody has added to it.
 func (s *Sandbox) WriteKubeconfig(path string) (string, error) {
 	if path == "" {
 		path = s.dir.file(wire.KubeconfigFile)
@@ -39,8 +40,8 @@ func (s *Sandbox) WriteKubeconfig(path string) (string, error) {
 
 func writeKubeconfig(path string, ep Endpoint) error {
 	old, err := os.ReadFile(path)
-	if err == nil && !bytes.HasPrefix(old, []byte(kubeconfigHeader)) {
-		return fmt.Errorf("file exists and is not a sandbox's: %w", fs.ErrExist)
+	if err == nil && !isWritten(old) {
+		return fmt.Errorf("file exists and is not a sandbox's, or has been changed since: %w", fs.ErrExist)
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -59,6 +60,20 @@ func writeKubeconfig(path string, ep Endpoint) error {
 		return errors.Join(err, os.Remove(f.Name()))
 	}
 	return nil
+}
+
+// kubeconfigValue is a line of a kubeconfig that differs from one sandbox to another.
+var kubeconfigValue = regexp.MustCompile(`(?m)^    (?:server|certificate-authority-data|token): (.*)$`)
+
+// isWritten reports whether a file is a kubeconfig as this package wrote it, for
+// whatever sandbox.
+func isWritten(text []byte) bool {
+	values := kubeconfigValue.FindAllSubmatch(text, -1)
+	if len(values) != 3 {
+		return false
+	}
+	ca, err := base64.StdEncoding.DecodeString(string(values[1][1]))
+	return err == nil && bytes.Equal(text, kubeconfig(Endpoint{URL: string(values[0][1]), CA: ca, Token: string(values[2][1])}))
 }
 
 // kubeconfig needs no encoder: base64, the token and the URL are plain scalars.

@@ -250,6 +250,17 @@ func TestKubeconfigNeverReplacesAnother(t *testing.T) {
 			t.Errorf("kubeconfig for %s:\n%s", url, content)
 		}
 	}
+	// What somebody has put into one of ours is theirs.
+	mine := string(kubeconfig(Endpoint{URL: "https://127.0.0.1:2", CA: []byte("authority"), Token: "t"})) + "- name: mine\n  user: {token: secret}\n"
+	if err := os.WriteFile(path, []byte(mine), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := writeKubeconfig(path, Endpoint{URL: "https://127.0.0.1:3"}); err == nil {
+		t.Error("what was added was lost")
+	}
+	if content, _ := os.ReadFile(path); string(content) != mine {
+		t.Errorf("kubeconfig:\n%s", content)
+	}
 	entries, _ := os.ReadDir(filepath.Dir(path))
 	if len(entries) != 1 {
 		t.Errorf("left behind: %v", entries)
