@@ -93,8 +93,10 @@ func takeUserinfo(config *rest.Config) error {
 	return nil
 }
 
-// userinfo is what stands between the scheme of an address and its host.
-var userinfo = regexp.MustCompile(`://[^"'\n]*@`)
+// userinfo is what stands between the scheme of an address and its host, and whatever
+// else is before the last of several: what ends a password that cannot be read, such as
+// a quotation mark, may be a part of it.
+var userinfo = regexp.MustCompile(`(?s)://.*@`)
 
 // LoadError is what an error of a clientcmd.ClientConfig is to be told as: it may quote
 // an address with a password in it.

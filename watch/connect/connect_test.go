@@ -282,6 +282,8 @@ func TestUserinfoIsNoPartOfTheAddress(t *testing.T) {
 		loader("https://bob:CANARY%zz@"+host, "", clientcmdapi.AuthInfo{}),
 		loader("https://bob:a CANARY/b@"+host, "", clientcmdapi.AuthInfo{}),
 		loader(server.URL, "http://bob:CANARY%zz@"+host, clientcmdapi.AuthInfo{}),
+		loader(server.URL, `http://bob:'"CANARY"%zz@`+host, clientcmdapi.AuthInfo{}),
+		loader(server.URL, "http://bob:\nCANARY%zz@"+host, clientcmdapi.AuthInfo{}),
 	} {
 		if _, err := TargetOf(bad); err == nil || strings.Contains(err.Error(), "CANARY") {
 			t.Errorf("an address that cannot be read: %v", err)
