@@ -72,8 +72,7 @@ func diagnose(err error) (reason, next string) {
 		return err.Error(), "check the spelling; 'kubectl api-resources' lists what it serves"
 	case errors.As(err, &sentOn):
 		return sentOn.Error(), "put the right address into the kubeconfig; is there a login page or a proxy in between?"
-	case strings.Contains(err.Error(), "serializer for text/html doesn't exist"), strings.Contains(err.Error(), "invalid character '<' looking for beginning of value"):
-		// The words of client-go and encoding/json for a page in place of an object.
+	case isWebPage(err):
 		return "what answers there is no API server: it sends a web page", "check the server's address in the kubeconfig; is there a login page or a proxy in between?"
 	case apierrors.IsForbidden(err):
 		if right, who := missingRight(err); right.verb != "" {
@@ -122,6 +121,17 @@ func diagnose(err error) (reason, next string) {
 		return err.Error(), "check the path"
 	}
 	return "", ""
+}
+
+// isWebPage reports that a page came in place of an object, in the words of client-go
+// and encoding/json. Where an API server says them, they are of a webhook of its own.
+func isWebPage(err error) bool {
+	var status apierrors.APIStatus
+	if errors.As(err, &status) {
+		return false
+	}
+	text := err.Error()
+	return strings.Contains(text, "serializer for text/html doesn't exist") || strings.Contains(text, "invalid character '<' looking for beginning of value")
 }
 
 // serverWords is what the API server said, without client-go's wrapping.

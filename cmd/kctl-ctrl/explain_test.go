@@ -99,6 +99,10 @@ func TestExplain(t *testing.T) {
 			errors.New("invalid character '<' looking for beginning of value"),
 			"what answers there is no API server: it sends a web page: check the server's address in the kubeconfig; is there a login page or a proxy in between?",
 		},
+		"web page of a webhook": {
+			apierrors.NewInternalError(errors.New("failed calling webhook: invalid character '<' looking for beginning of value")),
+			"Internal error occurred: failed calling webhook: invalid character '<' looking for beginning of value: the server has trouble: try again, and look at 'kubectl get --raw /readyz?verbose'",
+		},
 		"without words": {
 			&apierrors.StatusError{ErrStatus: metav1.Status{Reason: metav1.StatusReasonForbidden, Code: 403, Message: "unknown"}},
 			"the server answers 403 Forbidden: ask for a role that allows it",
