@@ -40,10 +40,12 @@ func stateDir() (string, error) {
 }
 
 // openLog opens the log for appending: readable by the user alone, whatever the
-// umask and whatever mode it had, and never through a symbolic link. Where it
-// cannot be written, the reason is returned and the writer drops everything.
+// umask and whatever mode it had, and never through a symbolic link. What is in a
+// file that the user has named stays in it. Where it cannot be written, the reason is
+// returned and the writer drops everything.
 func openLog(path string) (io.WriteCloser, error) {
-	if path == "" {
+	named := path != ""
+	if !named {
 		dir, err := stateDir()
 		if err != nil {
 			return discard{}, err
@@ -67,13 +69,19 @@ func openLog(path string) (io.WriteCloser, error) {
 	if err != nil {
 		return discard{}, errors.Join(fmt.Errorf("open the log: %w", err), file.Close())
 	}
-	return &boundedLog{file: file, most: maxLogSize}, nil
+	bounded := &boundedLog{file: file, most: maxLogSize}
+	if named {
+		bounded.kept = info.Size()
+	}
+	return bounded, nil
 }
 
-// boundedLog is a log that is begun anew when it is larger than most, be it by one
-// session, which may last for weeks, or by many.
+// boundedLog is a log that is begun anew when there is more than most in it, be it by
+// one session, which may last for weeks, or by many.
 type boundedLog struct {
 	most int64
+	// kept is what was in the file before, in bytes, and may be anybody's.
+	kept int64
 
 	mu   sync.Mutex
 	file *os.File
@@ -84,8 +92,8 @@ func (l *boundedLog) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	// The file is opened for appending, and others may write to it.
-	if info, err := l.file.Stat(); err == nil && info.Size() > l.most {
-		if err := l.file.Truncate(0); err != nil {
+	if info, err := l.file.Stat(); err == nil && info.Size()-l.kept > l.most {
+		if err := l.file.Truncate(l.kept); err != nil {
 			return 0, err
 		}
 	}

@@ -120,33 +120,52 @@ func TestNothingLogsToTheTerminal(t *testing.T) {
 	}
 }
 
-// A log does not fill the disk, however long a session lasts.
+// A log does not fill the disk, however long a session lasts; of a file that the user
+// has named, what was in it before stays.
 func TestLogIsBounded(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "log")
-	file, err := openLog(path)
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	dir, err := stateDir()
 	if err != nil {
 		t.Fatal(err)
 	}
-	bounded, ok := file.(*boundedLog)
-	if !ok {
-		t.Fatalf("the log is a %T", file)
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
 	}
-	bounded.most = 1000
-	line := strings.Repeat("x", 99) + "\n"
-	for range 100 {
-		if _, err := io.WriteString(bounded, line); err != nil {
+	named := filepath.Join(t.TempDir(), "ci.log")
+	before := strings.Repeat("mine\n", 1000)
+	for _, c := range []struct{ flag, path, kept string }{
+		{"", filepath.Join(dir, logName), ""},
+		{named, named, before},
+	} {
+		if err := os.WriteFile(c.path, []byte(before), 0o600); err != nil {
 			t.Fatal(err)
 		}
-	}
-	if err := bounded.Close(); err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(text) == 0 || len(text) > 1000+len(line) || strings.Trim(string(text), "x\n") != "" {
-		t.Errorf("it has %d bytes: %.200q", len(text), text)
+		file, err := openLog(c.flag)
+		if err != nil {
+			t.Fatal(err)
+		}
+		bounded, ok := file.(*boundedLog)
+		if !ok {
+			t.Fatalf("the log is a %T", file)
+		}
+		bounded.most = 1000
+		line := strings.Repeat("x", 99) + "\n"
+		for range 100 {
+			if _, err := io.WriteString(bounded, line); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := bounded.Close(); err != nil {
+			t.Fatal(err)
+		}
+		text, err := os.ReadFile(c.path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ours, found := strings.CutPrefix(string(text), c.kept)
+		if !found || ours == "" || len(ours) > 1000+len(line) || strings.Trim(ours, "x\n") != "" {
+			t.Errorf("%s has %d bytes: %.200q", c.path, len(text), text)
+		}
 	}
 }
 
