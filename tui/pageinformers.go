@@ -114,7 +114,7 @@ func silent(e *env, s state.StoreStats) bool {
 			last = t
 		}
 	}
-	return s.Synced && !s.LastBookmark.IsZero() && e.now.Sub(last) > silentAfter
+	return s.Synced && s.Status != state.InformerStopped && !s.LastBookmark.IsZero() && e.now.Sub(last) > silentAfter
 }
 
 func informerState(e *env, s state.StoreStats) cell {

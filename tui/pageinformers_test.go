@@ -55,6 +55,7 @@ func TestSilentWatch(t *testing.T) {
 		"nothing for four":             {state.StoreStats{Synced: true, LastBookmark: ago(4 * time.Minute), LastEvent: ago(5 * time.Minute)}, "SILENT"},
 		"its server sends no bookmark": {state.StoreStats{Synced: true, LastMoved: ago(time.Hour), LastEvent: ago(time.Hour)}, "synced"},
 		"a list under way":             {state.StoreStats{LastBookmark: ago(time.Hour)}, "listing"},
+		"it was stopped":               {state.StoreStats{Synced: true, Status: state.InformerStopped, LastBookmark: ago(time.Hour)}, "stopped"},
 		"it fails":                     {state.StoreStats{Synced: true, Status: state.InformerFailed, LastBookmark: ago(time.Hour)}, "FAILED"},
 	} {
 		if got := informerState(e, c.stats).text(); got != c.want {
