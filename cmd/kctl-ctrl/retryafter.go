@@ -8,8 +8,9 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// longestRetry is how long a question of ours may silently wait for a server that
-// asks to be spared for a while; API servers that are only busy say a few seconds.
+// longestRetry is how long a question of ours silently waits, at a time, for a server
+// that asks to be spared for a while: client-go tries ten times. API servers that are
+// only busy say a second or a few.
 const longestRetry = 10 * time.Second
 
 // unretried has a client hear of a refusal that says when to try again at once: client-go

@@ -199,7 +199,7 @@ func (o *tuiOptions) run(ctx context.Context) error {
 			return err
 		}
 	}
-	ctx, cancel := withSignals(ctx, discard{}, "", screenSignals()...)
+	ctx, cancel := withSignals(ctx, discard{}, "", o.stopSignals()...)
 	defer cancel()
 	s, err := newSession(sessionOptions{logFile: o.logs.file, logVerbosity: o.logs.verbosity, horizon: 3 * time.Second})
 	if err != nil {
@@ -217,6 +217,14 @@ func (o *tuiOptions) run(ctx context.Context) error {
 		},
 	}
 	return o.show(ctx, options)
+}
+
+// stopSignals are a screen's, or a command's that prints lines.
+func (o *tuiOptions) stopSignals() []os.Signal {
+	if o.plain {
+		return stopSignals()
+	}
+	return screenSignals()
 }
 
 // show runs the screen, or its lines, until the user leaves.

@@ -20,7 +20,7 @@ func (o *tuiOptions) replay(ctx context.Context, theme *tui.Theme) error {
 		return err
 	}
 	defer player.Close()
-	ctx, cancel := withSignals(ctx, discard{}, "", screenSignals()...)
+	ctx, cancel := withSignals(ctx, discard{}, "", o.stopSignals()...)
 	defer cancel()
 	screened := screenPlayer{player}
 	options := tui.Options{
