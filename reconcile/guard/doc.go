@@ -109,7 +109,7 @@
 // reach Options.Diff only, which has to redact; the text of an error about a
 // Secret is withheld because it may quote one.
 //
-// The record of a Kubernetes Event, unless the write failed, names the object that
+// The record of a Kubernetes Event, whatever became of the write, names the object that
 // the Event is about, and type, reason and message: of a Secret, no message.
 //
 // A Guard is safe for concurrent use and starts no goroutine.
