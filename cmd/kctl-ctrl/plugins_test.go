@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
@@ -84,7 +85,7 @@ func (p *plugged) times() int {
 // A touched file is what shows that somebody wrote it.
 type touched struct {
 	inode     uint64
-	modified  syscall.Timespec
+	modified  time.Time
 	mode      os.FileMode
 	bytes     string
 	neighbour []string
@@ -110,7 +111,7 @@ func (p *plugged) look() touched {
 		names = append(names, e.Name())
 	}
 	stat := info.Sys().(*syscall.Stat_t)
-	return touched{inode: stat.Ino, modified: stat.Mtim, mode: info.Mode(), bytes: string(text), neighbour: names}
+	return touched{inode: stat.Ino, modified: info.ModTime(), mode: info.Mode(), bytes: string(text), neighbour: names}
 }
 
 func startEmpty(t *testing.T) *sandbox.Sandbox {
