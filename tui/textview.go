@@ -29,14 +29,16 @@ type textView struct {
 	// under is the text that it was opened over.
 	under *textView
 
-	drawn  []line
+	made   []line // as lines gave them
+	drawn  []line // made, with long ones folded
+	of     []int  // the one of made that each of drawn is of
 	width  int
 	top    int
 	height int
 	search string
 }
 
-// textOf makes a view of a text that is cut and not wrapped, such as YAML.
+// textOf makes a view of a text whose lines are its author's, such as YAML.
 func textOf(title, text string) textView {
 	var all []line
 	for _, s := range strings.Split(strings.TrimSuffix(text, "\n"), "\n") {
@@ -68,8 +70,52 @@ func indent(lines []line, by int) []line {
 
 func (v *textView) layout(w int) {
 	if v.drawn == nil || v.width != w {
-		v.drawn, v.width = v.lines(w), w
+		v.made, v.width = v.lines(w), w
+		v.drawn, v.of = folded(v.made, w)
 	}
+}
+
+// folded breaks lines that are wider than the screen, so that all of them can be
+// read, and says which line each is of.
+func folded(lines []line, w int) (out []line, of []int) {
+	for i, l := range lines {
+		parts := []line{l}
+		if text := l.text(); render.Width(text) > w && w >= minFold {
+			in := len(text) - len(strings.TrimLeft(text, " "))
+			parts = fold(l, min(in+4, w/2), w)
+		}
+		for _, part := range parts {
+			out, of = append(out, part), append(of, i)
+		}
+	}
+	return out, of
+}
+
+// minFold is the narrowest that lines are folded for: below, nothing is drawn.
+const minFold = 8
+
+// fold breaks a line into those of at most w cells, at a space where one is near,
+// and indents all but the first.
+func fold(l line, by, w int) []line {
+	var out []line
+	var current line
+	room := w
+	for _, s := range l {
+		for rest := render.Sanitise(s.text); rest != ""; {
+			head := hardCut(rest, room)
+			if space := strings.LastIndex(head, " "); len(head) < len(rest) && rest[len(head)] != ' ' && space > len(head)/2 {
+				head = head[:space]
+			}
+			if used := render.Width(head); used <= room {
+				current, rest, room = append(current, span{head, s.style}), rest[len(head):], room-used
+			}
+			if rest != "" {
+				out, current, room = append(out, current), line{{strings.Repeat(" ", by), styleText}}, w-by
+				rest = strings.TrimLeft(rest, " ")
+			}
+		}
+	}
+	return append(out, current)
 }
 
 // replace takes the content of another view and keeps the place.
@@ -114,15 +160,19 @@ func (v *textView) find(from, step int) bool {
 	if v.search == "" {
 		return false
 	}
-	want := strings.ToLower(v.search)
 	for i := from; i >= 0 && i < len(v.drawn); i += step {
-		if strings.Contains(strings.ToLower(v.drawn[i].text()), want) {
+		if first := i == 0 || v.of[i] != v.of[i-1]; first && v.found(i) {
 			v.top = i
 			v.scroll(0)
 			return true
 		}
 	}
 	return false
+}
+
+// found reports whether a line, be it folded, has what was searched for.
+func (v *textView) found(i int) bool {
+	return strings.Contains(strings.ToLower(v.made[v.of[i]].text()), strings.ToLower(v.search))
 }
 
 // view draws exactly h lines of w cells.
@@ -138,7 +188,7 @@ func (v *textView) view(t *Theme, w, h int) []string {
 	out := make([]line, len(window))
 	for i, l := range window {
 		out[i] = l
-		if strings.Contains(strings.ToLower(l.text()), strings.ToLower(v.search)) {
+		if v.found(v.top + i) {
 			out[i] = line{{l.text(), styleAccent}}
 		}
 	}
@@ -159,7 +209,7 @@ func (v *textView) text() string {
 		return render.SanitiseKeeping(v.copy, render.KeepLines)
 	}
 	var out strings.Builder
-	for _, l := range v.drawn {
+	for _, l := range v.made {
 		out.WriteString(strings.TrimRight(l.text(), " ") + "\n")
 	}
 	return out.String()
