@@ -32,8 +32,12 @@ func (e *env) standing() ActiveStanding {
 	return e.Active.Standing()
 }
 
-// active reports whether loops of this process write to a cluster for real.
+// active reports whether loops of this process write to a cluster for real. Those of
+// a recording did, and do no more.
 func (e *env) active() bool {
+	if e.Player != nil {
+		return false
+	}
 	s := e.latest.Session
 	return e.standing().Phase == ActiveLeading || s.Mode == state.ModeActive && !s.Sandbox
 }
@@ -144,7 +148,7 @@ func (m *model) stepDown() tea.Cmd {
 	}
 	switch m.env.standing().Phase {
 	case ActiveLeading:
-		return send(confirmMsg{question: "Stop the loops that write for real, and give the lease back?", yes: end})
+		return send(confirmMsg{question: "Stop the loops, and give the lease back?", yes: end})
 	case ActiveCandidate:
 		return send(confirmMsg{question: "Stand for election no longer?", yes: end})
 	}

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	tea "github.com/charmbracelet/bubbletea"
+
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -162,6 +164,11 @@ func TestLeasesOfAnElectionReplayed(t *testing.T) {
 		s := newScreen(t, Options{Player: &stillPlayer{}, Missing: "this is a recording"}, elected(state.ModeActive, c.steps...), 80, 24)
 		s.press("7").has(c.want...).has("RECORDING").hasNot("gate")
 		s.press("H").has("candidate as host_me")
+		s.press("esc")
+		s.Update(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune("q")})
+		if !s.quitting {
+			t.Error("to leave a recording of active mode is no end of active mode, and is asked about")
+		}
 	}
 }
 

@@ -128,7 +128,9 @@ func (l *list) view(t *Theme, r rows, w, h int, empty string) []string {
 		out = append(out, l.draw(t, cells, widths, w, l.top+i == l.cursor))
 	}
 	if n == 0 && empty != "" && h > 2 {
-		out = append(out, line{{"  " + empty, styleDim}}.draw(t, w, false, styleText))
+		for _, l := range indent(wrapped(empty, min(w-3, 100), styleDim), 2) {
+			out = append(out, l.draw(t, w, false, styleText))
+		}
 	}
 	for len(out) < h {
 		out = append(out, strings.Repeat(" ", max(w, 0)))

@@ -345,7 +345,7 @@ func (m *model) quit() tea.Cmd {
 // askQuit asks first where leaving stops loops that write for real.
 func (m *model) askQuit() tea.Cmd {
 	if m.env.active() {
-		question := "Quit, stop the loops that write for real, and give the lease back?"
+		question := "Quit, stop the loops, and give the lease back?"
 		switch {
 		case m.env.Command != nil && m.commandEnded != "":
 			return m.quit()

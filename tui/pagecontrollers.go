@@ -82,8 +82,27 @@ func (p *controllersPage) rows(e *env) slice[*state.Controller] {
 		}
 	}
 	slices.SortStableFunc(items, p.sort.compare)
+	if e.Command != nil && p.sort == byStatus { // what it is about
+		slices.SortStableFunc(items, func(a, b *state.Controller) int { return cmp.Compare(clientOrder(a), clientOrder(b)) })
+	}
 	return slice[*state.Controller]{items, func(c *state.Controller) string { return c.Name }, func(c *state.Controller) []cell { return p.cells(e, c) }}
 }
+
+// besideCluster reports whether loops run dry beside those of a cluster.
+func besideCluster(e *env) bool {
+	s := e.latest.Session
+	return e.Player == nil && !s.Sandbox && (s.Mode == state.ModeDryRunClient || s.Mode == state.ModeDryRunServer)
+}
+
+func clientOrder(c *state.Controller) int {
+	if isClient(c) {
+		return 0
+	}
+	return 1
+}
+
+// isClient reports whether this is a client of the command, and no loop.
+func isClient(c *state.Controller) bool { return c.Status == "" && c.Reads > 0 }
 
 func statusOrder(s state.ControllerStatus) int {
 	switch s {
@@ -142,7 +161,7 @@ func (p *controllersPage) title(e *env) string {
 		if c.Status == state.ControllerRunning {
 			running++
 		}
-		if c.Status == "" && c.Reads > 0 {
+		if isClient(c) {
 			clients++
 		}
 	}
@@ -153,7 +172,7 @@ func (p *controllersPage) title(e *env) string {
 	switch {
 	case e.standing().Phase == ActiveLeading:
 		where = " here, FOR REAL, in place of the cluster's own"
-	case e.Observing:
+	case e.Observing, besideCluster(e):
 		where = " here; the cluster's own run elsewhere"
 	}
 	text := fmt.Sprintf("Controllers: %d of %d loops run%s", running, loops, where)

@@ -303,7 +303,7 @@ func (p *queuesPage) empty(e *env) string {
 
 func (p *queuesPage) foot(e *env, k *state.Key) []line {
 	if k == nil {
-		return []line{{{strings.Repeat("─", 20), styleDim}}}
+		return nil
 	}
 	first := line{{" why ", styleDim}, {cmp.Or(k.Cause.String(), "not known"), styleText}}
 	if k.Causes > 1 {

@@ -145,7 +145,7 @@ func (a *attachFlags) peer(ctx context.Context, stderr io.Writer, cluster *gener
 	case 1:
 		return peers[0], nil
 	}
-	return nil, fmt.Errorf("%s: choose one with --attach=PID", listProcesses(peers))
+	return nil, fmt.Errorf("several processes of yours can be looked into: %s: choose one with --attach=PID", listProcesses(peers))
 }
 
 func listProcesses(peers []*attach.Peer) string {

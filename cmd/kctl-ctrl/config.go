@@ -1,12 +1,15 @@
 package main
 
 import (
+	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
+	"strings"
 
 	"sigs.k8s.io/yaml"
 )
@@ -71,7 +74,15 @@ func loadConfig(getenv func(string) string) (configFile, error) {
 func parseConfig(text []byte) (configFile, error) {
 	var config configFile
 	if err := yaml.UnmarshalStrict(text, &config); err != nil {
-		return configFile{}, err
+		var kind *json.UnmarshalTypeError
+		if errors.As(err, &kind) {
+			return configFile{}, fmt.Errorf("%s is of the wrong type, %s", cmp.Or(kind.Field, "the document"), kind.Value)
+		}
+		words := err.Error()
+		for _, noise := range []string{"error converting YAML to JSON: ", "error unmarshaling JSON: ", "while decoding JSON: ", "json: ", "yaml: "} {
+			words = strings.TrimPrefix(words, noise)
+		}
+		return configFile{}, errors.New(words)
 	}
 	if config.APIVersion != apiVersion || config.Kind != "Config" {
 		return configFile{}, fmt.Errorf("it is %q %q, and should say apiVersion: %s and kind: Config", config.APIVersion, config.Kind, apiVersion)

@@ -19,7 +19,7 @@ func TestConfig(t *testing.T) {
 		head + "kind: Config":                        "already",
 		head + "protectedContexts: ['[']":            "neither a name nor a pattern",
 		head + "protectedContexts: ['']":             "neither a name nor a pattern",
-		head + "protectedContexts: prod":             "cannot unmarshal",
+		head + "protectedContexts: prod":             "protectedContexts is of the wrong type, string",
 		"\t":                                         "",
 	} {
 		_, err := parseConfig([]byte(text))

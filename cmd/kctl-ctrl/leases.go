@@ -83,6 +83,7 @@ With --expired, the exit code is 1 if a lease has expired, and 0 if none has.`,
 
 // leaseCluster is one cluster whose leases are read.
 type leaseCluster struct {
+	named    bool // the namespace was named, and is not the context's
 	name     string
 	query    leases.Query
 	reader   *leases.Reader
@@ -151,6 +152,7 @@ func (o *leasesOptions) read(ctx context.Context, in clusterContext) (*leaseClus
 		if c.query.Namespace, err = namespaceOf(in.flags); err != nil {
 			return nil, err
 		}
+		c.named = valueOf(in.flags.Namespace) != ""
 	}
 	config, err := readOnlyConfig(in.flags)
 	if err != nil {
@@ -279,7 +281,11 @@ func (o *leasesOptions) nothing(clusters []*leaseCluster) {
 	if namespace := clusters[0].query.Namespace; namespace != "" {
 		where = scopeOf(namespace)
 	}
-	fmt.Fprintf(o.ErrOut, "No %s found %s.\n", what, where)
+	hint := ""
+	if !o.allNamespaces && !clusters[0].named && clusters[0].query.Namespace != "kube-system" {
+		hint = " Those of the control plane are in kube-system: -n kube-system, or -A for all."
+	}
+	fmt.Fprintf(o.ErrOut, "No %s found %s.%s\n", what, where, hint)
 }
 
 func (o *leasesOptions) tableOptions(clusters []*leaseCluster, several bool) render.LeaseOptions {

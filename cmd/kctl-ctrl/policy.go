@@ -69,10 +69,10 @@ func describePolicy(p *approve.Policy) string {
 	}
 	writes, deletes := p.Limits.WritesPerMinute, p.Limits.DeletesInTotal
 	if writes != nil {
-		text += fmt.Sprintf(", at most %d writes per minute", *writes)
+		text += ", at most " + approve.Count(*writes, "write") + " per minute"
 	}
 	if deletes != nil {
-		text += fmt.Sprintf(", at most %d deletes in total", *deletes)
+		text += ", at most " + approve.Count(*deletes, "delete") + " in total"
 	}
 	if writes == nil && deletes == nil {
 		text += ", no limits"

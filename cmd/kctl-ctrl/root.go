@@ -25,9 +25,10 @@ func newRoot(invoked string, streams genericiooptions.IOStreams) *cobra.Command 
 program and shows what they see and do: which event put a key in which queue,
 what one sync wrote, what is retried and when.
 
-Without a command it is the screen, see 'tui'. Nothing is written to a cluster unless you ask for it: loops run against your
-cluster answer their own writes (dry-run=client). With --sandbox they run for
-real, on a control plane that lives and dies with the command.`,
+Without a command it is the screen, see 'tui'. Nothing is written to a cluster
+unless you ask for it: what loops beside your cluster would write is answered
+inside this program (dry-run=client). With --sandbox they run for real, on a
+control plane that lives and dies with the command.`,
 		Version:           programVersion().Version,
 		SilenceErrors:     true,
 		SilenceUsage:      true,

@@ -25,10 +25,10 @@ func (g *Gate) count(w subject) {
 		limits := g.policy.Limits
 		switch {
 		case limits.WritesPerMinute != nil && len(g.sent) >= *limits.WritesPerMinute:
-			g.setBrake(fmt.Sprintf("the limit of %d writes per minute is reached", *limits.WritesPerMinute))
+			g.setBrake("the limit of " + Count(*limits.WritesPerMinute, "write") + " per minute is reached")
 			return
 		case limits.DeletesInTotal != nil && w.deletes && g.deletes >= *limits.DeletesInTotal:
-			g.setBrake(fmt.Sprintf("the limit of %d deletes is reached", *limits.DeletesInTotal))
+			g.setBrake("the limit of " + Count(*limits.DeletesInTotal, "delete") + " is reached")
 			return
 		}
 		if limits.WritesPerMinute != nil {
@@ -79,4 +79,12 @@ func (g *Gate) Release(by string) bool {
 	g.note(source, false, "the brake was released by %s", by)
 	g.settleAll()
 	return true
+}
+
+// Count is a number of writes or deletes in words: "1 delete", "3 deletes".
+func Count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
 }

@@ -67,8 +67,8 @@ func Parse(file string, content []byte, controller func(string) (string, error))
 		}},
 		"limits": {read: func(n *yaml.Node) {
 			p.object(n, "limits", map[string]field{
-				"writesPerMinute": {read: func(n *yaml.Node) { policy.Limits.WritesPerMinute = p.number(n, 1) }},
-				"deletesInTotal":  {read: func(n *yaml.Node) { policy.Limits.DeletesInTotal = p.number(n, 0) }},
+				"writesPerMinute": {read: func(n *yaml.Node) { policy.Limits.WritesPerMinute = p.number(n, "writesPerMinute", 1) }},
+				"deletesInTotal":  {read: func(n *yaml.Node) { policy.Limits.DeletesInTotal = p.number(n, "deletesInTotal", 0) }},
 			})
 		}},
 	})
@@ -241,13 +241,13 @@ func (p *parser) constant(n *yaml.Node, want string) string {
 	return want
 }
 
-func (p *parser) number(n *yaml.Node, least int) *int {
+func (p *parser) number(n *yaml.Node, name string, least int) *int {
 	value, err := strconv.Atoi(n.Value)
 	switch {
 	case n.Kind != yaml.ScalarNode || n.ShortTag() != "!!int" || err != nil:
-		p.fail(n.Line, "want a number, not %s", kindOf(n))
+		p.fail(n.Line, "%s: want a number, not %s", name, kindOf(n))
 	case value < least:
-		p.fail(n.Line, "%d is less than %d", value, least)
+		p.fail(n.Line, "%s: %d is less than %d", name, value, least)
 	default:
 		return &value
 	}
@@ -334,7 +334,7 @@ func (p *parser) kind(line int, entry string) string {
 	if k.any {
 		return entry
 	}
-	var sameName []string
+	var sameName, singular []string
 	ownGroup := k.group == ""
 	for gvk := range scheme.Scheme.AllKnownTypes() {
 		if strings.HasSuffix(gvk.Kind, "List") || strings.HasSuffix(gvk.Kind, "Options") {
@@ -343,6 +343,9 @@ func (p *parser) kind(line int, entry string) string {
 		plural, _ := meta.UnsafeGuessKindToResource(gvk)
 		ownGroup = ownGroup || gvk.Group == k.group
 		full := plural.GroupResource().String()
+		if k.kind != "" && strings.EqualFold(gvk.Kind+"s", k.kind) {
+			singular = append(singular, gvk.Kind)
+		}
 		switch {
 		case k.kind != "" && gvk.Kind == k.kind && (k.anyGroup || gvk.Group == k.group):
 			return entry
@@ -357,6 +360,8 @@ func (p *parser) kind(line int, entry string) string {
 	switch {
 	case len(sameName) > 0:
 		p.fail(line, "there is no %q: did you mean %s?", entry, strings.Join(sameName, " or "))
+	case len(singular) > 0:
+		p.fail(line, "%q is no kind of Kubernetes: did you mean %s?", entry, slices.Min(singular))
 	case k.kind != "":
 		p.fail(line, "%q is no kind of Kubernetes: write a custom resource as \"widgets.example.com\"", entry)
 	case k.resource == "" || ownGroup:

@@ -24,7 +24,7 @@ func (q *queue[K]) AddAfter(item K, delay time.Duration) {
 
 // AddRateLimited is workqueue.TypedRateLimitingInterface's: AddAfter what the
 // original's rate limiter says. Called by the key's own sync it marks that
-// sync as failed, unless the queue is periodic.
+// sync as failed, unless the queue is periodic or its controller tells what fails.
 func (q *queue[K]) AddRateLimited(item K) {
 	delay := q.orig.limiter.When(item)
 	q.addAfter(item, delay, byRateLimit, q.retries(item))
@@ -40,7 +40,7 @@ func (q *queue[K]) addAfter(item K, delay time.Duration, how string, retries int
 		return
 	}
 	e := q.entry(item)
-	if how == byRateLimit && !q.periodic && own != nil && e.run != nil && (e.run == own || own.over.Load()) {
+	if how == byRateLimit && !q.periodic && !q.tells && own != nil && e.run != nil && (e.run == own || own.over.Load()) {
 		// The second: its worker goes on after Done, or in another goroutine.
 		e.run.retried.Store(true)
 	}

@@ -23,6 +23,7 @@ type queue[K comparable] struct {
 	controller, name string
 	describe         func(K) string
 	periodic         bool
+	tells            bool
 	lingers          bool
 	orig             original[K]
 
@@ -89,6 +90,7 @@ func newQueue[K comparable](t *Tap, controller string, s Spec, describe func(K) 
 		name:       s.name,
 		describe:   describe,
 		periodic:   s.periodic,
+		tells:      s.tells,
 		lingers:    s.lingers,
 		orig:       orig,
 		entries:    map[K]*entry[K]{},

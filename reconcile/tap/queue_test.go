@@ -179,6 +179,27 @@ func TestPeriodicQueueDoesNotFail(t *testing.T) {
 	})
 }
 
+func TestControllerThatTellsItsErrors(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, tp, j := tappedTarget(t, Strings("queue", "queue").TellsErrors())
+		c.queue.Add("a")
+		take(t, c.queue)
+		c.queue.AddRateLimited("a") // as deployment's overdue check of progress
+		c.queue.Done("a")
+		if last[state.KeyFinished](t, j).Failed || last[state.KeyAdded](t, j).Retries != 1 {
+			t.Error("a look again without an error counts as a failure, or not as a retry")
+		}
+		time.Sleep(time.Second)
+		take(t, c.queue)
+		tp.Report(errors.New("boom"))
+		c.queue.AddRateLimited("a")
+		c.queue.Done("a")
+		if e := last[state.KeyFinished](t, j); !e.Failed || e.Error != "boom" {
+			t.Errorf("what was told is no failure: %+v", e)
+		}
+	})
+}
+
 func TestRetryByAnotherIsNoFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, _, j := tappedTarget(t, Strings("queue", "queue"), Strings("plain", "inner.plain"))

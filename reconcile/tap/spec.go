@@ -17,6 +17,7 @@ type Spec struct {
 	name     string
 	paths    []string
 	periodic bool
+	tells    bool
 	late     bool
 	lingers  bool
 	attach   func(t *Tap, controller string, s Spec, f reflect.Value) (tapped, error)
@@ -62,6 +63,14 @@ func (s Spec) Also(path string) Spec {
 // a success too: it is neither a failure nor a retry there.
 func (s Spec) Periodic() Spec {
 	s.periodic = true
+	return s
+}
+
+// TellsErrors says that the controller logs or hands over the error of every sync
+// that fails, and calls AddRateLimited in one that does not, to look again soon:
+// that is a retry, and no failure.
+func (s Spec) TellsErrors() Spec {
+	s.tells = true
 	return s
 }
 

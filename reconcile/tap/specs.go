@@ -56,7 +56,7 @@ func specs(controller string) ([]Spec, bool) {
 	switch controller {
 	// The workloads.
 	case names.DeploymentController:
-		s = []Spec{Strings("deployment", "queue")}
+		s = []Spec{Strings("deployment", "queue").TellsErrors()} // looks again at a rollout that is out of time
 	case names.ReplicaSetController:
 		s = []Spec{Strings("replicaset", "queue")}
 	case names.ReplicationControllerController:
