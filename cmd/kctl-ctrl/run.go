@@ -75,7 +75,8 @@ of that context for real, while this process holds the lease of
 kube-controller-manager. It stands by until the lease is free and never takes it
 from a live holder; when the lease is lost it ends with exit code 4. Contexts named
 in protectedContexts of the configuration ('info' says where it is) are never
-written to. The --leader-elect-* flags are kube-controller-manager's.
+written to, unless they lead to a sandbox of yours. The --leader-elect-* flags are
+kube-controller-manager's.
 
 With --scheduler it is kube-scheduler that runs, with upstream's default profile and
 no loops: dry, or with --active while holding its own lease. Both at once take two

@@ -43,6 +43,18 @@ func (p *peopled) testOwners(t *testing.T) {
 		t.Errorf("gaps %v, cost %v", roots.Gaps, roots.Cost)
 	}
 
+	// A type as a user calls it, in the namespace of the session.
+	for _, ref := range []state.Ref{{Resource: "deploy", Name: "web"}, {Resource: "Deployment", Namespace: "shop", Name: "web"}} {
+		tree, err := read.Tree(ctx, ref)
+		if err != nil {
+			t.Fatal(err)
+		}
+		hasAll(t, drawn(t, tree), "Deployment/web", "ConfigMap/held")
+	}
+	if _, err := read.Tree(ctx, state.Ref{Resource: "deplyo", Name: "web"}); err == nil || !strings.Contains(err.Error(), `serves no type "deplyo"`) {
+		t.Errorf("a type that is not served: %v", err)
+	}
+
 	// From a pod up to its Deployment, and what hangs on that.
 	pods, err := p.client.CoreV1().Pods("shop").List(ctx, metav1.ListOptions{LabelSelector: "app=web"})
 	if err != nil || len(pods.Items) == 0 {

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
 	"github.com/kctl-ctrl/kctl-ctrl/tui"
@@ -39,6 +40,7 @@ type tuiOwners struct {
 	context   string
 	namespace func() string
 	now       func() time.Time
+	types     *servedTypes
 
 	// turn is held while a question is answered: the screen puts one of each
 	// kind at a time.
@@ -78,7 +80,7 @@ type preview struct {
 // newTUIOwners makes the reader. Namespace is tried for types that may not be
 // listed in the whole cluster. Close ends its watches.
 func newTUIOwners(config *rest.Config, context string, namespace func() string) *tuiOwners {
-	return &tuiOwners{config: config, context: context, namespace: namespace, now: time.Now}
+	return &tuiOwners{config: config, context: context, namespace: namespace, now: time.Now, types: &servedTypes{config: config}}
 }
 
 // Close ends the watches.
@@ -116,8 +118,16 @@ func (o *tuiOwners) target(ctx context.Context, r *owners.Reader, ref state.Ref)
 		return nil, explain(err, "ask the server what it serves")
 	}
 	t, served := kinds.Resource(ref.Group, ref.Resource)
-	if !served {
-		return nil, fmt.Errorf("%s: the server has no objects of this type", ref.Type())
+	if !served { // as a user calls it: deploy, Deployment
+		if t, err = o.types.find(ctx, ref.Type()); err != nil {
+			return nil, err
+		}
+		if t, served = kinds.Resource(t.Group, t.Resource); !served {
+			return nil, fmt.Errorf("%s: the server has no objects of this type", ref.Type())
+		}
+	}
+	if t.Namespaced && ref.Namespace == "" {
+		ref.Namespace = cmp.Or(o.namespace(), metav1.NamespaceDefault)
 	}
 	object, err := r.Get(ctx, t, ref.Namespace, ref.Name)
 	if err != nil {
