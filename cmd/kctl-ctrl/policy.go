@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -28,7 +29,12 @@ func newPolicyCommand(streams genericiooptions.IOStreams) *cobra.Command {
 
   # And this what exec would take, where controllers are clients?
   kctl-ctrl policy validate --exec operator.yaml`,
-		Args: cobra.MinimumNArgs(1),
+		Args: func(_ *cobra.Command, files []string) error {
+			if len(files) == 0 {
+				return errors.New("name the policies to check, or - for standard input")
+			}
+			return nil
+		},
 		RunE: func(_ *cobra.Command, files []string) error {
 			names := resolveWriter
 			if ofCommand {

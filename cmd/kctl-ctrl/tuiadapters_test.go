@@ -119,7 +119,7 @@ func (p *peopled) testOwners(t *testing.T) {
 			_, err := read.Tree(ctx, deploymentRef("shop", "none"))
 			return err
 		},
-		"the server has no objects of this type": func() error {
+		"the API server serves no type": func() error {
 			_, err := read.Tree(ctx, state.Ref{Group: "none.example", Resource: "nothings", Name: "x"})
 			return err
 		},

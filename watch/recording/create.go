@@ -18,7 +18,9 @@ var ErrExists = errors.New("the file exists")
 // or linked keeps it. What is no ordinary file is never replaced.
 func create(path string, replace bool) (*os.File, error) {
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL|os.O_APPEND, 0o600)
-	switch {
+	switch info, statErr := os.Lstat(path); {
+	case errors.Is(err, fs.ErrExist) && statErr == nil && info.IsDir():
+		return nil, fmt.Errorf("record to %s: it is a directory: name a file in it", path)
 	case errors.Is(err, fs.ErrExist) && replace:
 		return exchange(path)
 	case errors.Is(err, fs.ErrExist):

@@ -112,6 +112,9 @@ func TestFileIsPrivateAndNobodyElses(t *testing.T) {
 			t.Errorf("%s: %v, want that it exists", path, err)
 		}
 	}
+	if _, err := Start(h, dir, WriterOptions{}); err == nil || errors.Is(err, ErrExists) || !strings.Contains(err.Error(), "it is a directory") {
+		t.Errorf("a directory: %v", err)
+	}
 	for _, path := range []string{link, dir, "/dev/null"} {
 		if _, err := Start(h, path, WriterOptions{Replace: true}); err == nil {
 			t.Errorf("%s was replaced", path)
