@@ -7,6 +7,9 @@ import (
 // mostOutput is how many lines of what the command prints are shown.
 const mostOutput = 1000
 
+// theEnd is below every line, folded or not: a text scrolls to its last screenful.
+const theEnd = 1 << 30
+
 func (m *model) noCommand() string {
 	if m.env.Command == nil {
 		return firstOf(m.env.Missing, "only 'exec --tui' has a command")
@@ -87,13 +90,13 @@ func (m *model) showOutput(msg outputMsg) {
 		atEnd := m.text.top+m.text.height >= len(m.text.drawn)
 		m.text.replace(msg.text)
 		if atEnd {
-			m.text.top = mostOutput
+			m.text.top = theEnd
 		}
 		return
 	}
 	if msg.again {
 		return // it was closed meanwhile
 	}
-	msg.text.top = mostOutput
+	msg.text.top = theEnd
 	m.over(msg.text)
 }

@@ -106,3 +106,14 @@ func TestNoCommand(t *testing.T) {
 	newScreen(t, Options{}, shop(t, 1), 80, 24).press("X").has("only 'exec --tui' has a command")
 	newScreen(t, Options{Missing: "this is a recording"}, shop(t, 1), 80, 24).press("X").has("this is a recording")
 }
+
+// A thousand lines are more when they are folded; the end is still the end.
+func TestLongLinesOfOutputAreFollowed(t *testing.T) {
+	lines := printed(mostOutput)
+	for i := range lines {
+		lines[i] = strings.Repeat("long ", 40) + lines[i]
+	}
+	lines[len(lines)-1] = "the last words"
+	s := newScreen(t, Options{Command: &fakeCommand{ended: make(chan struct{}), lines: lines}}, shop(t, 100), 80, 24)
+	s.press("X").has("the last words")
+}
