@@ -13,6 +13,7 @@ package connect
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"net/url"
 	"os"
@@ -44,7 +45,7 @@ func load(loader clientcmd.ClientConfig) (*rest.Config, error) {
 	config, err := loader.ClientConfig()
 	if err != nil {
 		if clientcmd.IsEmptyConfig(err) {
-			return nil, ErrNoCluster
+			return nil, noCluster(loader)
 		}
 		return nil, LoadError(err)
 	}
@@ -55,9 +56,27 @@ func load(loader clientcmd.ClientConfig) (*rest.Config, error) {
 	// which has not been a default of any cluster for years.
 	raw, err := loader.RawConfig()
 	if err == nil && len(raw.Clusters) == 0 && config.Host == "http://localhost:8080" {
-		return nil, ErrNoCluster
+		return nil, noCluster(loader)
 	}
 	return config, restrictPlugin(config)
+}
+
+// noCluster is ErrNoCluster, with the files that KUBECONFIG names and that are not
+// there: clientcmd takes those for empty.
+func noCluster(loader clientcmd.ClientConfig) error {
+	if os.Getenv(clientcmd.RecommendedConfigPathEnvVar) == "" {
+		return ErrNoCluster
+	}
+	var missing []string
+	for _, file := range loader.ConfigAccess().GetLoadingPrecedence() {
+		if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
+			missing = append(missing, file)
+		}
+	}
+	if len(missing) == 0 {
+		return ErrNoCluster
+	}
+	return fmt.Errorf("KUBECONFIG names what is not there (%s): %w", strings.Join(missing, ", "), ErrNoCluster)
 }
 
 // takeUserinfo takes user and password out of the address ("https://user:password@host")

@@ -216,6 +216,12 @@ func TestNoCluster(t *testing.T) {
 	if _, err := TargetOf(loader); !errors.Is(err, ErrNoCluster) {
 		t.Errorf("got %v, want ErrNoCluster", err)
 	}
+	missing := filepath.Join(t.TempDir(), "typo")
+	t.Setenv("KUBECONFIG", missing)
+	deferred := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(clientcmd.NewDefaultClientConfigLoadingRules(), &clientcmd.ConfigOverrides{ClusterDefaults: clientcmd.ClusterDefaults})
+	if _, err := TargetOf(deferred); !errors.Is(err, ErrNoCluster) || !strings.Contains(err.Error(), "names what is not there ("+missing+")") {
+		t.Errorf("got %v, want ErrNoCluster and the file", err)
+	}
 }
 
 // A password in an address is a credential: it is sent as one, and is in nothing
