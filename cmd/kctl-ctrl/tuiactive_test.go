@@ -79,7 +79,7 @@ func TestScreenWritesForReal(t *testing.T) {
 	x.press("Q/held<enter>").shows("filter: held", "> ready ", "default/held").press("s")
 	await(t, "a Deployment is rolled out by a step", func() bool { return c.rolledOut(t, "held") })
 
-	x.press("q").shows("Quit, stop the loops that write for real, and give the lease back?").press("n").shows("Nothing was done", " ACTIVE ")
+	x.press("q").shows("Quit, stop the loops, and give the lease back?").press("n").shows("Nothing was done", " ACTIVE ")
 	held := c.holder(t)
 	x.press("qy")
 	if code := x.ends(); code != exitOK {
