@@ -45,7 +45,7 @@ func (o *execOptions) runScreen(ctx context.Context, mode state.Mode, objects []
 	}
 	defer func() { _ = lines.Close() }()
 
-	ctx, cancel := withSignalsSaying(ctx, discard{}, commandEndsWithin, func() string { return "" }, screenSignals()...)
+	ctx, cancel := endingOfScreen(commandEndsWithin, o.IOStreams).context(ctx)
 	defer cancel()
 	others := slices.DeleteFunc(passedSignals(), func(s os.Signal) bool { return slices.Contains(screenSignals(), s) })
 	ctx, signals := passSignals(ctx, discard{}, asking.passed(others)...)

@@ -221,7 +221,7 @@ func (o *runOptions) run(ctx context.Context) error {
 		return err
 	}
 	defer outlivePipes()()
-	ctx, cancel := withSignalsSaying(ctx, o.ErrOut, endsWithin, s.stopping)
+	ctx, cancel := ending{stderr: o.ErrOut, within: endsWithin, stopping: s.stopping, on: stopSignals()}.context(ctx)
 	defer cancel()
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)

@@ -2,13 +2,14 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"os"
 	"os/signal"
 	"slices"
 	"syscall"
 	"time"
+
+	"k8s.io/cli-runtime/pkg/genericiooptions"
 )
 
 // stopSignals are what ends a command: Ctrl-C, SIGTERM and the terminal's end, but
@@ -55,18 +56,40 @@ const (
 // one exits at once, and so does the time: the sandbox's child then cleans up after
 // itself, for it sees its parent go.
 func withSignals(parent context.Context, stderr io.Writer, stopping string, on ...os.Signal) (context.Context, context.CancelFunc) {
-	return withSignalsSaying(parent, stderr, endsWithin, func() string { return stopping }, on...)
+	return endingOf(stderr, stopping, on...).context(parent)
 }
 
-// withSignalsSaying is withSignals with a word that depends on what goes on when
-// the signal comes, and a time of its own.
-func withSignalsSaying(parent context.Context, stderr io.Writer, within time.Duration, stopping func() string, on ...os.Signal) (context.Context, context.CancelFunc) {
+func endingOf(stderr io.Writer, stopping string, on ...os.Signal) ending {
 	if len(on) == 0 {
 		on = stopSignals()
 	}
+	return ending{stderr: stderr, within: endsWithin, stopping: func() string { return stopping }, on: on}
+}
+
+// endingOfScreen is that of a screen, which has the terminal: there is no word, and
+// who leaves at once gives the terminal back first.
+func endingOfScreen(within time.Duration, streams genericiooptions.IOStreams) ending {
+	e := endingOf(discard{}, "", screenSignals()...)
+	e.within, e.leaving = within, rememberTerminal(streams)
+	return e
+}
+
+// ending is what becomes of signals.
+type ending struct {
+	stderr io.Writer
+	within time.Duration
+	// stopping is the word, when the signal comes.
+	stopping func() string
+	on       []os.Signal
+	// leaving is called before the process exits at once; nil is nothing.
+	leaving func()
+}
+
+// context makes one that the first signal ends. Its cancel has to be called.
+func (e ending) context(parent context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(parent)
 	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, on...)
+	signal.Notify(signals, e.on...)
 	done := make(chan struct{})
 	go func() {
 		select {
@@ -74,13 +97,16 @@ func withSignalsSaying(parent context.Context, stderr io.Writer, within time.Dur
 		case <-done:
 			return
 		}
-		late := time.After(within)
-		sayWithin(stderr, stopping())
+		late := time.After(e.within)
+		sayWithin(e.stderr, e.stopping())
 		cancel(errInterrupted)
 		said := time.Now()
 		if word, leave := leaves(signals, func() time.Duration { return time.Since(said) }, late, done); leave {
+			if e.leaving != nil {
+				e.leaving()
+			}
 			if word != "" {
-				sayWithin(stderr, word)
+				sayWithin(e.stderr, word)
 			}
 			os.Exit(exitInterrupted)
 		}
@@ -113,11 +139,14 @@ func leaves(signals <-chan os.Signal, since func() time.Duration, late <-chan ti
 }
 
 // sayWithin prints a line, and goes on after wordWithin whether it is printed or not.
-func sayWithin(out io.Writer, text string) {
+func sayWithin(out io.Writer, text string) { writeWithin(out, text+"\n") }
+
+// writeWithin writes, and goes on after wordWithin whether it is written or not.
+func writeWithin(out io.Writer, text string) {
 	said := make(chan struct{})
 	go func() {
 		defer close(said)
-		fmt.Fprintln(out, text)
+		_, _ = io.WriteString(out, text)
 	}()
 	select {
 	case <-said:

@@ -73,10 +73,10 @@ func TestNohup(t *testing.T) {
 	if slices.Contains(stopSignals(), os.Signal(syscall.SIGHUP)) || slices.Contains(passedSignals(), os.Signal(syscall.SIGHUP)) {
 		t.Error("SIGHUP ends what was started with it ignored")
 	}
-	if !slices.Contains((&tuiOptions{}).stopSignals(), os.Signal(syscall.SIGHUP)) {
+	if !slices.Contains((&tuiOptions{}).ending().on, os.Signal(syscall.SIGHUP)) {
 		t.Error("a screen stays without its terminal")
 	}
-	if slices.Contains((&tuiOptions{plain: true}).stopSignals(), os.Signal(syscall.SIGHUP)) {
+	if slices.Contains((&tuiOptions{plain: true}).ending().on, os.Signal(syscall.SIGHUP)) {
 		t.Error("SIGHUP ends a screen that is printed as lines")
 	}
 }

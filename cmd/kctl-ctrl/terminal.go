@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"golang.org/x/term"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
 )
 
 // isTerminal reports whether a reader or writer is a terminal.
@@ -25,6 +26,29 @@ func widthOf(w io.Writer) int {
 		return 0
 	}
 	return width
+}
+
+// asItWas ends what a screen switches on: mouse, bracketed paste, the hidden cursor
+// and the alternate screen.
+const asItWas = "\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?2004l\x1b[?25h\x1b[?1049l"
+
+// rememberTerminal returns what gives the terminal of a screen back as it is now,
+// whatever the screen's own loop does: that one may wait for a terminal that nobody
+// reads. Without a terminal there is nothing to do.
+func rememberTerminal(streams genericiooptions.IOStreams) (restore func()) {
+	in, ok := streams.In.(*os.File)
+	if !ok {
+		return nil
+	}
+	fd := int(in.Fd())
+	state, err := term.GetState(fd)
+	if err != nil {
+		return nil
+	}
+	return func() {
+		writeWithin(streams.Out, asItWas)
+		_ = term.Restore(fd, state)
+	}
 }
 
 // keepTerminal has client-go start credential plugins without the terminal, for the

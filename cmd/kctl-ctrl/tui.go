@@ -199,7 +199,7 @@ func (o *tuiOptions) run(ctx context.Context) error {
 			return err
 		}
 	}
-	ctx, cancel := withSignals(ctx, discard{}, "", o.stopSignals()...)
+	ctx, cancel := o.ending().context(ctx)
 	defer cancel()
 	s, err := newSession(sessionOptions{logFile: o.logs.file, logVerbosity: o.logs.verbosity, horizon: 3 * time.Second})
 	if err != nil {
@@ -219,12 +219,12 @@ func (o *tuiOptions) run(ctx context.Context) error {
 	return o.show(ctx, options)
 }
 
-// stopSignals are a screen's, or a command's that prints lines.
-func (o *tuiOptions) stopSignals() []os.Signal {
+// ending is a screen's, or a command's that prints lines.
+func (o *tuiOptions) ending() ending {
 	if o.plain {
-		return stopSignals()
+		return endingOf(discard{}, "")
 	}
-	return screenSignals()
+	return endingOfScreen(endsWithin, o.IOStreams)
 }
 
 // show runs the screen, or its lines, until the user leaves.

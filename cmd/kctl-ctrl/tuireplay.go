@@ -20,7 +20,7 @@ func (o *tuiOptions) replay(ctx context.Context, theme *tui.Theme) error {
 		return err
 	}
 	defer player.Close()
-	ctx, cancel := withSignals(ctx, discard{}, "", o.stopSignals()...)
+	ctx, cancel := o.ending().context(ctx)
 	defer cancel()
 	screened := screenPlayer{player}
 	options := tui.Options{
