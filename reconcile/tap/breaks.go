@@ -129,7 +129,7 @@ func (t *Tap) BeforeWrite(ctx context.Context, controller string, cause state.Ca
 	if !t.breaks.armed.Load() {
 		return nil
 	}
-	p, h := t.breaks.holdWrite(controller, cause, write, t.clock.Now)
+	p, h := t.breaks.holdWrite(controller, cause, write, time.Now)
 	if h == nil {
 		return nil
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
@@ -172,7 +173,7 @@ func (q *queue[K]) retryNow(key string) error {
 
 // hurry makes a delayed key ready, on the user's behalf.
 func (q *queue[K]) hurry(e *entry[K]) {
-	now := q.tap.clock.Now()
+	now := time.Now()
 	q.ripen(e, now, state.Cause{Kind: state.CauseUser, Controller: q.controller})
 	q.setAlarm(now)
 	q.tap.changed.notify()
@@ -198,7 +199,7 @@ func (q *queue[K]) drop(key string) error {
 func (q *queue[K]) discard(e *entry[K]) {
 	if e.index >= 0 {
 		heap.Remove(&q.waiting, e.index)
-		q.setAlarm(q.tap.clock.Now())
+		q.setAlarm(time.Now())
 	}
 	q.notAside(e)
 	if e.ready && e.run != nil {

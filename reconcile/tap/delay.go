@@ -31,7 +31,7 @@ func (q *queue[K]) AddRateLimited(item K) {
 }
 
 func (q *queue[K]) addAfter(item K, delay time.Duration, how string, retries int) {
-	cause, now := q.tap.Cause(), q.tap.clock.Now()
+	cause, now := q.tap.Cause(), time.Now()
 	own := q.tap.sync()
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -90,7 +90,7 @@ func (q *queue[K]) setAlarm(now time.Time) {
 	due := q.waiting[0].due
 	switch {
 	case q.timer == nil:
-		q.timer = q.tap.clock.AfterFunc(due.Sub(now), q.fire)
+		q.timer = time.AfterFunc(due.Sub(now), q.fire)
 	case !q.alarm.Equal(due):
 		q.timer.Reset(due.Sub(now))
 	}
@@ -99,7 +99,7 @@ func (q *queue[K]) setAlarm(now time.Time) {
 
 // fire makes ready what is due. It runs on the timer's goroutine.
 func (q *queue[K]) fire() {
-	now := q.tap.clock.Now()
+	now := time.Now()
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	defer q.tap.changed.notify()

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"k8s.io/client-go/util/workqueue"
-	"k8s.io/utils/clock"
 
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
@@ -37,7 +36,7 @@ type queue[K comparable] struct {
 	undone  []string // keys that were delayed when it was shut down
 
 	waiting delayed[K]
-	timer   clock.Timer
+	timer   *time.Timer
 	alarm   time.Time // when timer fires; zero while it is stopped
 
 	paused bool
@@ -109,7 +108,7 @@ func (q *queue[K]) adopt() {
 	for range q.orig.length() {
 		item, _ := q.orig.get()
 		q.orig.done(item)
-		q.put(q.entry(item), q.orig.add, q.tap.clock.Now(), state.Cause{Kind: state.CauseUnknown}, 1)
+		q.put(q.entry(item), q.orig.add, time.Now(), state.Cause{Kind: state.CauseUnknown}, 1)
 	}
 }
 
@@ -159,7 +158,7 @@ func (q *queue[K]) put(e *entry[K], add func(K), now time.Time, cause state.Caus
 
 // Add is workqueue.TypedInterface's.
 func (q *queue[K]) Add(item K) {
-	cause, now := q.tap.Cause(), q.tap.clock.Now()
+	cause, now := q.tap.Cause(), time.Now()
 	q.mu.Lock()
 	if q.down {
 		q.mu.Unlock()
@@ -204,7 +203,7 @@ func (q *queue[K]) Get() (item K, shutdown bool) {
 		}
 		item, ok = q.take()
 	}
-	now := q.tap.clock.Now()
+	now := time.Now()
 	e := q.entry(item)
 	r := q.tap.newRunning(q.controller, q.name, e.name, now)
 	taken := state.KeyTaken{
@@ -259,7 +258,7 @@ func (q *queue[K]) take() (item K, ok bool) {
 // hold puts an item that was just taken back to the front of the original, and
 // pauses the queue, where a breakpoint asks for it.
 func (q *queue[K]) hold(item K) bool {
-	e, now := q.entry(item), q.tap.clock.Now()
+	e, now := q.entry(item), time.Now()
 	if q.down || e == q.exempt {
 		return false
 	}
@@ -297,7 +296,7 @@ func (q *queue[K]) unhold(e *entry[K]) {
 // Done is workqueue.TypedInterface's. It may be called on another goroutine
 // than Get.
 func (q *queue[K]) Done(item K) {
-	now := q.tap.clock.Now()
+	now := time.Now()
 	q.mu.Lock()
 	q.orig.done(item)
 	e := q.entries[item]

@@ -80,7 +80,7 @@ func (p *Progress) Look() {
 		all = append(all, w)
 	}
 	p.tap.mu.RUnlock()
-	now := p.tap.clock.Now()
+	now := time.Now()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, w := range all {

@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/utils/clock"
 
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
@@ -18,7 +17,6 @@ import (
 // called from any goroutine.
 type Tap struct {
 	rec      state.Recorder
-	clock    clock.WithDelayedExecution
 	labelErr error
 
 	syncs    atomic.Uint64 // the number of the last sync
@@ -47,21 +45,10 @@ type Tap struct {
 	resting   map[string]bool // controllers that were paused at Forget
 }
 
-// An Option changes how a Tap works.
-type Option func(*Tap)
-
-// WithClock makes the tap read the time and wait for delayed keys with c. The
-// functions that c runs later must run on a goroutine of their own, as with
-// time.AfterFunc. The default is the system's clock.
-func WithClock(c clock.WithDelayedExecution) Option {
-	return func(t *Tap) { t.clock = c }
-}
-
 // New returns a Tap that records into rec.
-func New(rec state.Recorder, options ...Option) *Tap {
-	t := &Tap{
+func New(rec state.Recorder) *Tap {
+	return &Tap{
 		rec:       rec,
-		clock:     clock.RealClock{},
 		labelErr:  checkLabelLayout(),
 		done:      make(chan struct{}),
 		queues:    map[string][]tapped{},
@@ -70,10 +57,6 @@ func New(rec state.Recorder, options ...Option) *Tap {
 		byType:    map[typeKey][]*watched{},
 		resting:   map[string]bool{},
 	}
-	for _, o := range options {
-		o(t)
-	}
-	return t
 }
 
 // Close ends the goroutines that wait for informers to sync, and returns when
