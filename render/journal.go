@@ -209,6 +209,8 @@ func nameStyle(e state.Event) style {
 		return dim
 	case state.Gap, state.Dropped:
 		return yellow
+	case state.QueueStalled:
+		return red
 	}
 	return cyan
 }
@@ -221,6 +223,10 @@ func (j *Journal) words(e state.Event, cause state.Cause) line {
 		return finished(e, cause)
 	case state.WriteFinished:
 		return write(e, j.loops[e.Controller])
+	case state.QueueStalled:
+		if !e.Resumed {
+			return line{{state.DescribeParts(e).Text, red}}
+		}
 	case state.KeyAdded:
 		if e.How == "AddRateLimited" && e.Retries > 0 {
 			return line{{fmt.Sprintf("retry %d, due in %s", e.Retries, state.Short(e.Delay)), yellow}}

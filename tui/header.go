@@ -225,6 +225,10 @@ func (m *model) alarm() string {
 	if text := m.env.brakeAlarm(); text != "" {
 		return text
 	}
+	for q := range m.env.latest.Stalled() {
+		return fmt.Sprintf("QUEUE STALLED: %s %s: a key has been ready for %s while %d workers are idle (a defect of kctl-ctrl: S saves a recording)",
+			render.ShortName(q.Controller), cmp.Or(q.Key, q.Queue), age(m.env.now.Sub(q.Since)), q.Idle)
+	}
 	if p, ok := m.pages[pageLeases].(interface{ alarm(*env) string }); ok {
 		if text := p.alarm(m.env); text != "" {
 			return text

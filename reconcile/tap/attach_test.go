@@ -168,6 +168,53 @@ func TestSharedQueue(t *testing.T) {
 	})
 }
 
+// A copy of a controller's struct is taken before Attach, as
+// replication.NewReplicationManager copies what replicaset.NewBaseController
+// returns, whose event handlers are bound to the original. A key that comes
+// through the copy wakes a worker that waits in Get, and is recorded with its
+// cause.
+func TestAnotherHolderWakesWorkers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, j := newRealCtl(), &journal{}
+		defer c.shutDown()
+		handlers := *c
+		tp := New(j)
+		if err := tp.Attach("ctl", c, Of("items", "items", mirrorItem.describe)); err != nil {
+			t.Fatal(err)
+		}
+		var got []realItem
+		go func() {
+			for {
+				item, shutdown := c.items.Get()
+				if shutdown {
+					return
+				}
+				got = append(got, item)
+				c.items.Forget(item)
+				c.items.Done(item)
+			}
+		}()
+		synctest.Wait()
+		now, soon, limited := realItem{name: "now"}, realItem{name: "soon"}, realItem{name: "limited"}
+		handlers.items.Add(now)
+		synctest.Wait()
+		equal(t, "taken at once", got, []realItem{now})
+		handlers.items.AddAfter(soon, time.Second)
+		handlers.items.AddRateLimited(limited)
+		equal(t, "requeues, by the copy", handlers.items.NumRequeues(limited), 1)
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		equal(t, "taken", got, []realItem{now, limited, soon})
+		var added []string
+		for _, e := range of[state.KeyAdded](j) {
+			added = append(added, e.How+" "+e.Key)
+		}
+		// The copy's queue asks the rate limiter itself; what arrives is the delay.
+		equal(t, "added", added, []string{"Add /now", "AddAfter /soon", "AddAfter /limited"})
+		equal(t, "keys left, by the copy", handlers.items.Len(), 0)
+	})
+}
+
 func TestAttachRefuses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		type short struct{ namespace string }

@@ -32,6 +32,7 @@ type queue[K comparable] struct {
 	spare   []*entry[K]
 	runs    []*running // the syncs under way
 	asides  int        // how many keys a filter holds back
+	idle    int        // workers that wait in Get
 	down    bool
 	undone  []string // keys that were delayed when it was shut down
 
@@ -199,7 +200,9 @@ func (q *queue[K]) Get() (item K, shutdown bool) {
 			q.tap.pauseHolding(q.controller)
 			q.mu.Lock()
 		} else {
+			q.idle++
 			q.cond.Wait()
+			q.idle--
 		}
 		item, ok = q.take()
 	}

@@ -208,18 +208,47 @@ func (t *Tap) attach(controller string, target any, s Spec) error {
 	return nil
 }
 
-// install makes the decorator of the queue in field f and puts it there.
+// install makes the decorator of the queue in field f and puts it there. A
+// rate-limiting queue gets it inside as well: whoever else holds a pointer to
+// the queue, such as a copy of the controller's struct that its event handlers
+// are bound to, reaches the decorator through it.
 func install[K comparable](t *Tap, controller string, s Spec, describe func(K) string, f reflect.Value) (tapped, error) {
 	keep[K](nil, nil)
 	if err := sameKeys[K](f.Type()); err != nil {
 		return nil, err
 	}
-	orig, err := originalOf[K](f)
+	inner, err := innerOf[K](f)
+	if err != nil {
+		return nil, err
+	}
+	orig, err := originalOf[K](f, inner)
 	if err != nil {
 		return nil, err
 	}
 	q := newQueue(t, controller, s, describe, orig)
-	return q, put(q, f)
+	if err := put(q, f); err != nil || !inner.IsValid() {
+		return q, err
+	}
+	return q, put(q, inner)
+}
+
+// innerOf returns the field in which a rate-limiting queue, a rateLimitingType
+// of client-go@v0.37.1 util/workqueue, holds the delaying queue that does all
+// but the limiting. It is the zero Value for the other flavours, whose methods
+// are their own. The delaying queue's TypedInterface is no such place: its
+// waitingLoop reads that field from the constructor on.
+func innerOf[K comparable](f reflect.Value) (reflect.Value, error) {
+	if flavourOf(f.Type()) != limiting {
+		return reflect.Value{}, nil
+	}
+	inner, err := field(exported(f).Interface(), "TypedDelayingInterface")
+	if err != nil {
+		return reflect.Value{}, err
+	}
+	if inner.Kind() != reflect.Interface || inner.IsNil() || flavourOf(inner.Type()) != delaying {
+		return reflect.Value{}, fmt.Errorf("%v holds no delaying queue", inner.Type())
+	}
+	return inner, sameKeys[K](inner.Type())
 }
 
 // sameKeys reports whether queue, an interface type, has keys of type K or of
@@ -235,11 +264,12 @@ func sameKeys[K comparable](queue reflect.Type) error {
 	return nil
 }
 
-// originalOf reads the queue in field f as one with keys of type K.
-func originalOf[K comparable](f reflect.Value) (original[K], error) {
+// originalOf reads the queue in field f, or in inner where it has one, as one
+// with keys of type K.
+func originalOf[K comparable](f, inner reflect.Value) (original[K], error) {
 	switch flavourOf(f.Type()) {
 	case limiting:
-		q := *at[workqueue.TypedRateLimitingInterface[K]](f)
+		q := *at[workqueue.TypedDelayingInterface[K]](inner)
 		l, err := limiterOf[K](f)
 		if err != nil {
 			return original[K]{}, err

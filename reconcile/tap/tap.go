@@ -77,6 +77,8 @@ type tapped interface {
 	retryNow(key string) error
 	drop(key string) error
 	running(sync uint64) *running
+	idleWorkers() int
+	stalled() (state.QueueStalled, bool)
 	abandon()
 }
 

@@ -17,7 +17,8 @@ func QueuesOf(s *state.Snapshot, now time.Time, keys int) []state.QueueStats {
 			Controller: q.Controller, Name: q.Name,
 			Depth: new(int64(q.Ready)), Waiting: new(int64(q.Waiting)), InFlight: new(int64(q.Processing)),
 			Adds: counter(q.Adds), Retries: counter(q.Retries), Syncs: counter(q.Syncs), Errors: counter(q.Errors),
-			Wait: state.LatencyOf(q.Waits), Work: state.LatencyOf(q.Durations),
+			Stalled: q.Stalled,
+			Wait:    state.LatencyOf(q.Waits), Work: state.LatencyOf(q.Durations),
 		}
 		if c := s.Controller(q.Controller); c != nil && c.Workers > 0 {
 			row.Workers = new(int64(c.Workers))

@@ -59,6 +59,8 @@ func describe(e Event) Description {
 		return Description{e.Controller, keyIn(e.Controller, e.Queue, e.Key), fmt.Sprintf("forgotten after %s", count(e.Retries, "retry", "retries"))}
 	case KeyDropped:
 		return Description{e.Controller, keyIn(e.Controller, e.Queue, e.Key), "dropped from the queue by the user"}
+	case QueueStalled:
+		return Description{e.Controller, keyIn(e.Controller, e.Queue, e.Key), describeStalled(e)}
 	case WriteFinished:
 		return Description{Source: e.Controller, Subject: e.Cause.Key, Text: DescribeWrite(e)}
 	case LeaseChanged:
@@ -81,6 +83,14 @@ func describe(e Event) Description {
 		return Description{Text: "no event"}
 	}
 	return Description{Source: "unknown", Subject: e.EventType(), Text: "not in this program's table of events"}
+}
+
+func describeStalled(e QueueStalled) string {
+	ready, idle := count(e.Ready, "key is", "keys are"), count(e.Idle, "worker is", "workers are")
+	if e.Resumed {
+		return "no longer stalled"
+	}
+	return fmt.Sprintf("stalled: %s ready while %s idle", ready, idle)
 }
 
 // keyIn names the queue only where it does not bear the controller's name, as

@@ -42,6 +42,7 @@ func TestDescribe(t *testing.T) {
 		KeyFinished{Controller: "c", Queue: "c", Key: "k", Sync: 2, Duration: 90 * time.Second, Failed: true},
 		KeyFinished{Controller: "c", Queue: "c", Key: "k", Sync: 2, Error: "odd, and not retried"},
 		KeyFinished{Controller: "c", Queue: "c", Key: "k", Sync: 2, Failed: true, Error: "two\nlines and \x1b]52;c;aGk=\x07 an escape"},
+		QueueStalled{Controller: "c-controller", Queue: "other", Since: base, Ready: 1, Idle: 1},
 		WriteFinished{Controller: "c", Verb: "delete", Object: pod, Mode: ModeReadOnly, Result: WriteRefused, Message: "this session is read-only"},
 		WriteFinished{Controller: "c", Verb: "deletecollection", Object: Ref{Resource: "pods", Namespace: "shop"}, Result: WriteFailed, Status: 403, Message: "forbidden"},
 		WriteFinished{Controller: "c", Verb: "create", Object: Ref{Resource: "events", Namespace: "shop", Name: "a.1"}, Cause: Cause{Kind: CauseUnknown, Object: &pod},

@@ -23,6 +23,7 @@ var eventTypes = map[string]func([]byte) (Event, error){
 	"KeyFinished":       decodeAs[KeyFinished],
 	"KeyForgotten":      decodeAs[KeyForgotten],
 	"KeyDropped":        decodeAs[KeyDropped],
+	"QueueStalled":      decodeAs[QueueStalled],
 	"WriteFinished":     decodeAs[WriteFinished],
 	"LeaseChanged":      decodeAs[LeaseChanged],
 	"ClientRead":        decodeAs[ClientRead],

@@ -42,6 +42,7 @@ func examples() []Event {
 			Failed: true, Error: "Operation cannot be fulfilled on deployments.apps \"web\"", Writes: 1, Dirty: true},
 		KeyForgotten{Controller: "deployment-controller", Queue: "deployment", Key: "shop/web", Retries: 3},
 		KeyDropped{Controller: "deployment-controller", Queue: "deployment", Key: "shop/web"},
+		QueueStalled{Controller: "deployment-controller", Queue: "deployment", Key: "shop/web", Since: base, Ready: 2, Idle: 5, Resumed: true},
 		WriteFinished{Write: 4, Controller: "deployment-controller", Cause: sync, Verb: "update", Object: replicaSet, Subresource: "scale", Mode: ModeDryRunServer, Approval: "rule 2 of the policy",
 			Result: WriteDry, Status: 200, Message: "looks fine", Duration: 6 * time.Millisecond, ResourceVersion: "431",
 			Diff: []FieldChange{{Path: "spec.replicas", Old: "3", New: "0"}}, Approximate: true, Repeat: 2,

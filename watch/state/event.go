@@ -240,6 +240,23 @@ type KeyDropped struct {
 	Key        string `json:"key"`
 }
 
+// QueueStalled says that a key has been ready for a while although workers of its
+// queue are idle. It is a defect of this program: what made the key ready woke
+// nobody.
+type QueueStalled struct {
+	Controller string `json:"controller"`
+	Queue      string `json:"queue"`
+	// Key is the one that became ready first, Since when; Key is empty where it
+	// is not known which one it is, and Since is then when it was seen first.
+	Key   string    `json:"key,omitempty"`
+	Since time.Time `json:"since"`
+	// Ready counts the keys that are ready, Idle the workers that wait for one.
+	Ready int `json:"ready"`
+	Idle  int `json:"idle"`
+	// Resumed: the key was taken after all, or the queue was shut down.
+	Resumed bool `json:"resumed,omitempty"`
+}
+
 // WriteResult says what became of a write.
 type WriteResult string
 
@@ -385,6 +402,7 @@ func (KeyTaken) EventType() string          { return "KeyTaken" }
 func (KeyFinished) EventType() string       { return "KeyFinished" }
 func (KeyForgotten) EventType() string      { return "KeyForgotten" }
 func (KeyDropped) EventType() string        { return "KeyDropped" }
+func (QueueStalled) EventType() string      { return "QueueStalled" }
 func (WriteFinished) EventType() string     { return "WriteFinished" }
 func (LeaseChanged) EventType() string      { return "LeaseChanged" }
 func (ElectionChanged) EventType() string   { return "ElectionChanged" }

@@ -57,7 +57,7 @@ func newFolder(old *Snapshot) *folder {
 	s.Controllers, s.Queues, s.Keys, s.Done = s.Controllers.thaw(), s.Queues.thaw(), s.Keys.thaw(), s.Done.thaw()
 	s.Syncs, s.Writes, s.Notes, s.order = s.Syncs.thaw(), s.Writes.thaw(), s.Notes.thaw(), s.order.thaw()
 	s.Informers, s.Objects, s.Leases, s.owned = s.Informers.thaw(), s.Objects.thaw(), s.Leases.thaw(), s.owned.thaw()
-	s.Dropped, s.Unknown, s.Recent = s.Dropped.thaw(), s.Unknown.thaw(), s.Recent.thaw()
+	s.Dropped, s.Unknown, s.Recent, s.stalled = s.Dropped.thaw(), s.Unknown.thaw(), s.Recent.thaw(), s.stalled.thaw()
 	return &folder{
 		s:           &s,
 		controllers: map[string]*Controller{},
@@ -96,6 +96,8 @@ func (f *folder) fold(entry Entry) {
 		f.keyForgotten(e, at)
 	case KeyDropped:
 		f.keyDropped(e, at)
+	case QueueStalled:
+		f.queueStalled(e)
 	case WriteFinished:
 		f.writeFinished(e, entry.Seq, at)
 	case LeaseChanged:

@@ -70,6 +70,19 @@ func checkSums(t fataler, s *Snapshot) {
 			t.Fatalf("queue %q counts %+v, its keys are %+v", id, q.Depths, queues[id])
 		}
 	}
+	stalled := 0
+	for id, q := range s.Queues.All() {
+		if q.Stalled == nil {
+			continue
+		}
+		stalled++
+		if e, ok := s.stalled.Get(id); !ok || e != q.Stalled {
+			t.Fatalf("queue %q is stalled and the table of stalled queues has %+v", id, e)
+		}
+	}
+	if stalled != s.stalled.Len() {
+		t.Fatalf("%d queues are stalled, the table has %d", stalled, s.stalled.Len())
+	}
 	for name, c := range s.Controllers.All() {
 		if c.Now != controllers[name] {
 			t.Fatalf("controller %s counts %+v, its keys are %+v", name, c.Now, controllers[name])

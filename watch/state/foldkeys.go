@@ -116,6 +116,26 @@ func (f *folder) keyAdded(e KeyAdded, at time.Time) {
 	})
 }
 
+func (f *folder) queueStalled(e QueueStalled) {
+	q := f.queue(e.Controller, e.Queue)
+	e.Controller, e.Queue, e.Key = q.Controller, q.Name, f.name(e.Key)
+	f.setStalled(q, &e)
+}
+
+// setStalled keeps a queue's row and the table of stalled queues in step.
+func (f *folder) setStalled(q *Queue, e *QueueStalled) {
+	id := QueueID(q.Controller, q.Name)
+	if e == nil || e.Resumed {
+		q.Stalled = nil
+		f.s.stalled.delete(id)
+		return
+	}
+	q.Stalled = e
+	if _, kept := f.queues[id]; kept {
+		f.s.stalled.set(id, e, f.s.Limits.Queues)
+	}
+}
+
 func (k *Key) because(a addition) { k.Cause, k.Added = a.cause, a.at }
 
 func (f *folder) keyReady(e KeyReady, at time.Time) {

@@ -116,6 +116,12 @@ var genEvents = map[string]func(*rapid.T) Event{
 	"KeyDropped": func(t *rapid.T) Event {
 		return KeyDropped{Controller: genName.Draw(t, "controller"), Queue: genQueue.Draw(t, "queue"), Key: genKey.Draw(t, "key")}
 	},
+	"QueueStalled": func(t *rapid.T) Event {
+		return QueueStalled{
+			Controller: genName.Draw(t, "controller"), Queue: genQueue.Draw(t, "queue"), Key: genKey.Draw(t, "key"), Since: genTime(t, "since"),
+			Ready: rapid.IntRange(1, 3).Draw(t, "ready"), Idle: rapid.IntRange(1, 3).Draw(t, "idle"), Resumed: rapid.Bool().Draw(t, "resumed"),
+		}
+	},
 	"WriteFinished": func(t *rapid.T) Event {
 		w := WriteFinished{
 			Write: genSync.Draw(t, "write"), Controller: genName.Draw(t, "controller"), Cause: genCause.Draw(t, "cause"),

@@ -56,6 +56,10 @@ type QueueStats struct {
 	// own loops.
 	Oldest *Duration `json:"oldest,omitempty"`
 
+	// Stalled is set where a key is ready while workers are idle, which is a
+	// defect of this program; only this program knows it of its own loops.
+	Stalled *QueueStalled `json:"stalled,omitempty"`
+
 	// Wait is how long keys stood ready, Work how long their syncs took, both
 	// since the process began. RecentWait and RecentWork are those of the time
 	// between two scrapes.

@@ -48,7 +48,7 @@ func (f *folder) recall(entry Entry, text func(string) string, changes func([]Fi
 	case Note:
 		e.Text = text(e.Text)
 		entry.Event = e
-	case ObjectChanged, LeaseChanged, SessionStarted, KeyAdded, KeyReady, KeyTaken, KeyForgotten, KeyDropped, Dropped:
+	case ObjectChanged, LeaseChanged, SessionStarted, KeyAdded, KeyReady, KeyTaken, KeyForgotten, KeyDropped, QueueStalled, Dropped:
 	default:
 		return
 	}

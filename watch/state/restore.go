@@ -84,7 +84,11 @@ func (f *folder) restoreQueue(row Queue) {
 	q := f.queue(row.Controller, row.Name)
 	row.Controller, row.Name, row.Depths = q.Controller, q.Name, q.Depths
 	row.Durations, row.Waits = row.Durations.clone(), row.Waits.clone()
+	stalled := row.Stalled
 	*q = row
+	if stalled != nil {
+		f.queueStalled(*stalled)
+	}
 }
 
 func (f *folder) restoreKey(row Key) {

@@ -112,6 +112,8 @@ type Queue struct {
 	Errors  uint64 `json:"errors"`
 	// LastAdd is when a key was added last.
 	LastAdd time.Time `json:"lastAdd,omitzero"`
+	// Stalled is nil unless a key is ready while workers are idle.
+	Stalled *QueueStalled `json:"stalled,omitempty"`
 
 	// Durations and Waits are the Controller's, of this queue alone.
 	Durations *Histogram `json:"-"`

@@ -57,6 +57,8 @@ type Snapshot struct {
 
 	Limits Limits `json:"limits"`
 
+	// stalled has the queues whose Stalled is set, by QueueID.
+	stalled Table[*QueueStalled]
 	// owned holds an entry per owner UID and object.
 	owned Table[struct{}]
 	// order has the Done keys, the one that left first at the front.
@@ -194,6 +196,9 @@ func (s *Snapshot) KeysOf(controller, queue string) iter.Seq[*Key] {
 func (s *Snapshot) QueuesOf(controller string) iter.Seq[*Queue] {
 	return values(s.Queues.Prefix(controller + sep))
 }
+
+// Stalled gives the queues in which a key is ready while workers are idle.
+func (s *Snapshot) Stalled() iter.Seq[*QueueStalled] { return values(s.stalled.All()) }
 
 // Object gives an object of the index by its type, namespace and name, or nil.
 func (s *Snapshot) Object(r Ref) *Object {
