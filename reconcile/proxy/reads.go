@@ -105,7 +105,9 @@ func (r *reads) rest() {
 	var events []state.Event
 	for kind, count := range r.kinds {
 		if count.total > count.recorded {
-			events = append(events, count.record(kind, ""))
+			left := count.record(kind, "")
+			left.AtEnd = true
+			events = append(events, left)
 		}
 	}
 	r.mu.Unlock()

@@ -56,8 +56,11 @@ func TestReadsAreFewAndExact(t *testing.T) {
 	r.rest()
 	r.rest()
 	sums := map[int]uint64{}
-	for _, e := range events {
+	for i, e := range events {
 		sums[e.Status] += e.Count
+		if atEnd := i >= len(events)-2; e.AtEnd != atEnd {
+			t.Errorf("record %d of %d: at the end is %v", i+1, len(events), e.AtEnd)
+		}
 		if len(e.Message) > maxReadMessage+len("…") {
 			t.Errorf("a message of %d bytes", len(e.Message))
 		}

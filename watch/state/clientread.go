@@ -28,6 +28,9 @@ type ClientRead struct {
 	Message string `json:"message,omitempty"`
 	// Count is how many of this kind there were since the last record of it.
 	Count uint64 `json:"count"`
+	// AtEnd: the session is over, and these requests were made before, since the last
+	// record of their kind. None was made at the time of this record.
+	AtEnd bool `json:"atEnd,omitempty"`
 }
 
 // EventType is the word in a recording.
@@ -49,7 +52,10 @@ func describeRead(e ClientRead) string {
 	if e.Status != 0 {
 		text += " " + strconv.Itoa(e.Status)
 	}
-	if e.Count > 1 {
+	switch {
+	case e.AtEnd:
+		text += fmt.Sprintf(": %d more since the last line, counted at the end", e.Count)
+	case e.Count > 1:
 		text += fmt.Sprintf(", %d times since the last line", e.Count)
 	}
 	return text + prefixIf(e.Message != "", ": ") + e.Message
@@ -61,5 +67,7 @@ func (e ClientRead) Failed() bool { return e.Status == 0 || e.Status >= 400 }
 func (f *folder) clientRead(e ClientRead, at time.Time) {
 	c := f.controller(e.Client)
 	c.Reads += e.Count
-	c.LastRead = at
+	if !e.AtEnd {
+		c.LastRead = at
+	}
 }

@@ -50,7 +50,7 @@ func examples() []Event {
 		LeaseChanged{Lease: Ref{Group: "coordination.k8s.io", Version: "v1", Resource: "leases", Namespace: "kube-system", Name: "kube-controller-manager"},
 			Holder: "node-1_abc", RenewTime: base, Duration: 15, Transitions: 2, Deleted: true},
 		ClientRead{Client: "operator", Verb: "watch", Object: Ref{Group: "apps", Version: "v1", Resource: "deployments", Namespace: "shop"}, InitialEvents: true,
-			Status: 200, Message: "cut off", Count: 9},
+			Status: 200, Message: "cut off", Count: 9, AtEnd: true},
 		ElectionChanged{Lease: Ref{Group: "coordination.k8s.io", Version: "v1", Resource: "leases", Namespace: "kube-system", Name: "kube-controller-manager"},
 			Phase: ElectionLost, Identity: "laptop_kctl-ctrl-1", Holder: "node-1_abc", Since: base, RenewTime: base.Add(time.Minute), Expired: base.Add(time.Hour), Wait: 15 * time.Second, Gap: 3 * time.Second, Reason: "another leads"},
 		Gap{Informer: "pods", Reason: "too old resource version"},

@@ -148,7 +148,7 @@ var genEvents = map[string]func(*rapid.T) Event{
 		return ClientRead{
 			Client: genName.Draw(t, "client"), Verb: rapid.SampledFrom([]string{"get", "list", "watch"}).Draw(t, "verb"), Object: genRef.Draw(t, "object"),
 			InitialEvents: rapid.Bool().Draw(t, "initial"), Status: rapid.SampledFrom([]int{0, 200, 403}).Draw(t, "status"),
-			Message: genText.Draw(t, "message"), Count: rapid.Uint64Range(0, 99).Draw(t, "count"),
+			Message: genText.Draw(t, "message"), Count: rapid.Uint64Range(0, 99).Draw(t, "count"), AtEnd: rapid.Bool().Draw(t, "at end"),
 		}
 	},
 	"ElectionChanged": func(t *rapid.T) Event {
