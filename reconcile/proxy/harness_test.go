@@ -111,8 +111,19 @@ func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { retur
 func start(t *testing.T, a *api, mode state.Mode, change func(*proxy.Options)) (*proxy.Proxy, *journal) {
 	t.Helper()
 	j := newJournal()
+	return startRecorded(t, a, mode, j, nil, change), j
+}
+
+// startWith is start with a journal and deletions that the guard and the proxy share.
+func startWith(t *testing.T, a *api, mode state.Mode, j *journal, deletions *proxy.Deletions) *proxy.Proxy {
+	t.Helper()
+	return startRecorded(t, a, mode, j, deletions.Wrote, func(o *proxy.Options) { o.Deletions = deletions })
+}
+
+func startRecorded(t *testing.T, a *api, mode state.Mode, j *journal, onWrite func(state.WriteFinished), change func(*proxy.Options)) *proxy.Proxy {
+	t.Helper()
 	clients := proxy.NewClients(nil)
-	options := guard.Options{Mode: mode, Server: a.URL, Recorder: j, Writer: clients.Of, Local: proxy.NewLeases(j, nil)}
+	options := guard.Options{Mode: mode, Server: a.URL, Recorder: j, Writer: clients.Of, Local: proxy.NewLeases(j, nil), OnWrite: onWrite}
 	if mode == state.ModeActive {
 		ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.Certificate().Raw})
 		grant, err := guard.GrantSandbox(a.URL, ca, func(of []byte) bool { return bytes.Equal(of, ca) })
@@ -138,7 +149,7 @@ func start(t *testing.T, a *api, mode state.Mode, change func(*proxy.Options)) (
 			t.Error(err)
 		}
 	})
-	return p, j
+	return p
 }
 
 func configFor(p *proxy.Proxy) *rest.Config {

@@ -39,7 +39,7 @@ const (
 	closeWithin = 500 * time.Millisecond
 )
 
-// Options say what a Proxy is made of. All but Impersonates, Now and
+// Options say what a Proxy is made of. All but Deletions, Impersonates, Now and
 // Broken are required.
 type Options struct {
 	// Upstream carries requests to the API server, with the user's credentials
@@ -51,6 +51,8 @@ type Options struct {
 	Clients *Clients
 	// Recorder takes the reads.
 	Recorder state.Recorder
+	// Deletions are told of the reads, in a dry run.
+	Deletions *Deletions
 	// Impersonates: Upstream acts as another user. Clients may not choose one
 	// themselves then: their choice would replace it.
 	Impersonates bool
@@ -185,8 +187,14 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// kindKey is the context's key for the readKind of a request.
-type kindKey struct{}
+// readKey is the context's key for the clientRead of a request.
+type readKey struct{}
+
+// clientRead is a request that is no write.
+type clientRead struct {
+	kind    readKind
+	request guard.Request
+}
 
 // ServeHTTP lets a request in and passes it on.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, req *http.Request) {
@@ -198,9 +206,9 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		answerWith(w, status)
 		return
 	}
-	read := guard.Classify(req.Method, req.URL, req.Header)
-	if kind, ok := kindOf(p.options.Clients.Of(req), read, req.URL.Query()); ok {
-		req = req.WithContext(context.WithValue(req.Context(), kindKey{}, kind))
+	r := guard.Classify(req.Method, req.URL, req.Header)
+	if kind, ok := kindOf(p.options.Clients.Of(req), r, req.URL.Query()); ok {
+		req = req.WithContext(context.WithValue(req.Context(), readKey{}, clientRead{kind, r}))
 	}
 	p.reverse.ServeHTTP(w, req)
 }
@@ -276,18 +284,19 @@ func (p *Proxy) rewrite(r *httputil.ProxyRequest) {
 // roundTrip carries a request and counts it if it is a read.
 func (p *Proxy) roundTrip(req *http.Request) (*http.Response, error) {
 	resp, err := p.options.Upstream.RoundTrip(req)
-	kind, isRead := req.Context().Value(kindKey{}).(readKind)
+	read, isRead := req.Context().Value(readKey{}).(clientRead)
 	switch {
 	case err != nil:
 		if isRead && req.Context().Err() == nil {
-			p.reads.count(kind, 0, err.Error())
+			p.reads.count(read.kind, 0, err.Error())
 		}
 		return nil, err
 	case resp.StatusCode == http.StatusSwitchingProtocols && !p.options.Broken.CarryUpgrades:
 		resp.Body.Close()
 		return nil, errors.New("the server switched protocols, and this proxy carries requests and watches only")
 	case isRead:
-		p.reads.count(kind, resp.StatusCode, "")
+		p.reads.count(read.kind, resp.StatusCode, "")
+		p.options.Deletions.read(read.kind.client, read.request, req.URL.Query(), resp.StatusCode)
 	}
 	return resp, nil
 }
