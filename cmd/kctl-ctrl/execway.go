@@ -31,7 +31,7 @@ func (o *execOptions) startProxy(ctx context.Context, s *session, mode state.Mod
 		return "", err
 	}
 	p, err := proxy.Start(proxy.Options{
-		Upstream: way.transport, Server: way.config.Host, Clients: way.clients, Recorder: s.hub,
+		Upstream: way.transport, Server: way.config.Host, Clients: way.clients, Recorder: s.hub, Deletions: way.deletions,
 		Impersonates: way.config.Impersonate.UserName != "" || way.config.Impersonate.UID != "" || len(way.config.Impersonate.Groups) > 0,
 	})
 	if err != nil {
@@ -54,6 +54,8 @@ type proxyWay struct {
 	config    *rest.Config
 	transport http.RoundTripper
 	clients   *proxy.Clients
+	// deletions are those of a dry run, which are not carried out.
+	deletions *proxy.Deletions
 	namespace string
 }
 
@@ -61,6 +63,15 @@ type proxyWay struct {
 func guardedWay(s *session, o guard.Options, namespace string, connectBy func(connect.Wrap) (*rest.Config, error)) (*proxyWay, error) {
 	way := &proxyWay{clients: proxy.NewClients(s.nameTaken()), namespace: namespace}
 	o.Writer, o.Local, o.Before = way.clients.Of, proxy.NewLeases(s.hub, nil), s.approval.ofTheCommand()
+	o.ReadsBefore = true
+	if o.Mode != state.ModeActive {
+		advice := "'exec --sandbox' carries deletions out"
+		if s.sandbox != nil {
+			advice = "without --dry-run it is deleted"
+		}
+		way.deletions = proxy.NewDeletions(s.hub, advice)
+		o.OnWrite = way.deletions.Wrote
+	}
 	wrap, err := s.guarded(o)
 	if err != nil {
 		return nil, err

@@ -170,7 +170,7 @@ func (s *session) stop(ctx context.Context) error {
 // returns the wrapper that every transport of the session gets.
 func (s *session) guarded(o guard.Options) (connect.Wrap, error) {
 	g, err := guard.New(guard.Options{
-		ReadsAsUser: s.impersonate,
+		ReadsAsUser: s.impersonate, ReadsBefore: o.ReadsBefore,
 		Mode:        o.Mode, Grant: o.Grant, Server: o.Server, BasePath: o.BasePath, TrustsDryRun: o.TrustsDryRun, Broken: s.broken,
 		Cause:    s.tap.Cause,
 		Recorder: s.hub,
@@ -181,6 +181,9 @@ func (s *session) guarded(o guard.Options) (connect.Wrap, error) {
 			}
 			s.writes.Finished(w)
 			s.boundDry(w)
+			if o.OnWrite != nil {
+				o.OnWrite(w)
+			}
 		},
 		Before: s.beforeWrite(o.Before),
 		Writer: o.Writer, Local: o.Local,

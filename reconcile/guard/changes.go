@@ -35,6 +35,26 @@ func (g *Guard) changes(ref state.Ref, old runtime.Object, media string, body []
 	return g.diff(ref, before, after)
 }
 
+// changesFrom is the diff from an object that was read to the one in a server's
+// answer, nil where that cannot be read. Of an answer that is metadata alone, only
+// metadata is compared.
+func (g *Guard) changesFrom(ref state.Ref, before object, media string, body []byte) []state.FieldChange {
+	after, err := decodeObject(media, body)
+	if err != nil {
+		return nil
+	}
+	if after["kind"] == "PartialObjectMetadata" {
+		metadata := func(o object) object {
+			if o == nil {
+				return nil
+			}
+			return object{"metadata": o["metadata"]}
+		}
+		before, after = metadata(before), metadata(after)
+	}
+	return g.diff(ref, before, after)
+}
+
 // changesOfType is changes between two objects of one Go type. It takes the
 // managedFields, which informers drop and Diff leaves out, off the answer.
 func (g *Guard) changesOfType(ref state.Ref, old, answered runtime.Object) []state.FieldChange {

@@ -70,6 +70,12 @@ type Options struct {
 	// sides may be missing on both. Without it no object is decoded for the record.
 	Diff func(ref state.Ref, old, new map[string]any) []state.FieldChange
 
+	// ReadsBefore: the old side of Diff is read from the server, by one GET with the
+	// credentials of the write, before an update, patch or apply is sent, and a create
+	// has a diff as well. It is for clients of which no informer of ours knows the
+	// objects. Writes of Events and Leases, of which there are many, have none then.
+	ReadsBefore bool
+
 	// Local answers some requests in the API server's place, in the dry-run modes
 	// only; see there.
 	Local Local
@@ -146,6 +152,7 @@ type Guard struct {
 	diff         func(ref state.Ref, old, new map[string]any) []state.FieldChange
 	trustsDryRun func(group string) bool
 	readsAsUser  bool
+	readsBefore  bool
 	now          func() time.Time
 	portForward  *state.Ref
 	server       atomic.Pointer[string] // an origin; once set, it stays
@@ -187,7 +194,7 @@ func New(o Options) (*Guard, error) {
 	g := &Guard{
 		mode: o.Mode, grant: o.Grant, basePath: base,
 		cause: o.Cause, writer: o.Writer, local: o.Local, recorder: o.Recorder, onWrite: o.OnWrite, before: o.Before, lookup: o.Lookup, diff: o.Diff,
-		trustsDryRun: o.TrustsDryRun, readsAsUser: o.ReadsAsUser, now: o.Now, maxBody: o.MaxBody, broken: o.Broken,
+		trustsDryRun: o.TrustsDryRun, readsAsUser: o.ReadsAsUser, readsBefore: o.ReadsBefore, now: o.Now, maxBody: o.MaxBody, broken: o.Broken,
 		kinds: kindsOf(scheme.Scheme), repeats: map[repeatKey]int{},
 	}
 	if server != "" {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -43,6 +44,10 @@ type write struct {
 	// stands for the name of a create in its repeatKey.
 	old          runtime.Object
 	generateName string
+	// before is the object before as the server has it, nil where there was none,
+	// and read says that before is to be compared with.
+	before object
+	read   bool
 	// client is what Pending.Client gives.
 	client string
 }
@@ -109,9 +114,35 @@ func (w *write) wantsDiff() bool {
 
 // lookBefore takes the old side of the diff before the write can change it.
 func (w *write) lookBefore() {
-	if w.wantsDiff() {
+	if w.wantsDiff() && !w.guard.readsBefore {
 		w.old = w.guard.cached(w.request.Object)
 	}
+}
+
+// readBefore takes the old side of the diff from the server, for Options.ReadsBefore.
+// A diff is no reason to keep a write back: where the object cannot be read, there is
+// none.
+func (w *write) readBefore(t *transport, req *http.Request) {
+	r := w.request
+	if !w.guard.readsBefore || w.guard.diff == nil || isEvent(r.Object) || isLease(r.Object) {
+		return
+	}
+	switch {
+	case r.Verb == "create":
+		w.read = r.Subresource == "" && !binds(r)
+	case w.wantsDiff():
+		before, err := t.get(req, r)
+		switch {
+		case err == nil:
+			w.before, w.read = before, true
+		case r.Verb == "apply" && apierrors.IsNotFound(err): // it creates the object
+			w.read = true
+		}
+	}
+}
+
+func isLease(ref state.Ref) bool {
+	return ref.Group == "coordination.k8s.io" && ref.Resource == "leases"
 }
 
 // finish records a server's answer.
@@ -120,6 +151,11 @@ func (w *write) finish(code int, media string, body []byte) {
 	w.event.Result = state.WriteDone
 	if w.guard.mode != state.ModeActive {
 		w.event.Result = state.WriteDry
+	}
+	if code == http.StatusNotFound && w.updatesDryEvent() {
+		w.event.Message = "a dry run stores no Event, so there is none to update"
+		w.unanswered()
+		return
 	}
 	if code >= http.StatusBadRequest {
 		w.event.Result = state.WriteFailed
@@ -154,10 +190,20 @@ func (w *write) finish(code int, media string, body []byte) {
 			}
 		}
 	}
-	if w.old != nil {
+	switch {
+	case w.read:
+		w.event.Diff = w.guard.changesFrom(w.event.Object, w.before, media, body)
+	case w.old != nil:
 		w.event.Diff = w.guard.changes(w.event.Object, w.old, media, body)
 	}
 	w.emit()
+}
+
+// updatesDryEvent reports whether this is the update of an Event in a dry run of the
+// server's, whose creation was one too. That it is not found is no failure: client-go's
+// recorder creates it again then (k8s.io/client-go v0.37.1 tools/record/event.go).
+func (w *write) updatesDryEvent() bool {
+	return w.guard.mode == state.ModeDryRunServer && isEvent(w.request.Object) && (w.request.Verb == "patch" || w.request.Verb == "update")
 }
 
 // withheld stands for an error about a Secret, whose text may quote it: a

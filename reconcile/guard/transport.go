@@ -179,6 +179,7 @@ func (g *Guard) cannotBeDry(r Request, err error) error {
 
 // send sends a write, as out, and records what came back.
 func (t *transport) send(w *write, req, out *http.Request) (*http.Response, error) {
+	w.readBefore(t, req)
 	return t.deliver(w, req, out, t.leave)
 }
 
