@@ -90,7 +90,7 @@ func QueueKeys(queues []state.QueueStats, times Times) Table {
 		for _, k := range q.Keys {
 			t.Rows = append(t.Rows, []string{
 				q.Name, k.Key, string(k.Phase), times.Since(k.Since), times.Until(k.Due),
-				strconv.Itoa(k.Retries), OrNone(k.Cause.String()), k.LastError,
+				strconv.Itoa(k.Retries), OrNone(k.Cause.String()), Resolved(k.LastError, k.LastErrorCleared),
 			})
 		}
 		if q.MoreKeys > 0 {

@@ -36,9 +36,14 @@ type Summary struct {
 	Elected bool `json:"elected,omitempty"`
 	// Timers are the keys with a delay pending, the first due first.
 	Timers []Timer `json:"timers"`
+	// Notes says, a sentence each, how far the figures can be trusted.
+	Notes []string `json:"notes,omitempty"`
 	// Losses says, a sentence each, what is missing from the picture.
 	Losses []string `json:"losses"`
 }
+
+// answeredHere is the note on writes of dry-run=client.
+const answeredHere = "Dry-run writes were answered by kctl-ctrl: quotas and admission were not checked. --dry-run=server has the API server check them."
 
 // ControllerSummary is one controller's row.
 type ControllerSummary struct {
@@ -51,9 +56,11 @@ type ControllerSummary struct {
 	// where nothing was synced.
 	P50 time.Duration `json:"-"`
 	P99 time.Duration `json:"-"`
-	// LastError is of LastErrorKey, which is empty where it is the loop's own.
-	LastError    string `json:"lastError,omitempty"`
-	LastErrorKey string `json:"lastErrorKey,omitempty"`
+	// LastError is of LastErrorKey, which is empty where it is the controller's own.
+	// LastErrorCleared is when a later success cleared it; zero while it stands.
+	LastError        string    `json:"lastError,omitempty"`
+	LastErrorKey     string    `json:"lastErrorKey,omitempty"`
+	LastErrorCleared time.Time `json:"lastErrorCleared,omitzero"`
 }
 
 // MarshalJSON writes durations as text, as recordings do.
@@ -69,6 +76,9 @@ func (c ControllerSummary) MarshalJSON() ([]byte, error) {
 // Summarise sums up a snapshot.
 func Summarise(s *state.Snapshot) Summary {
 	sum := Summary{At: s.At, Elected: s.Session.Elected, Controllers: []ControllerSummary{}, Timers: DueTimers(s), Losses: Losses(s)}
+	if s.Session.Mode == state.ModeDryRunClient && answeredDry(s) {
+		sum.Notes = append(sum.Notes, answeredHere)
+	}
 	for _, c := range s.Controllers.All() {
 		if c.Syncs+c.Writes.Total()+c.Retries == 0 && c.LastError == "" {
 			if c.Status != state.ControllerOff && c.Status != "" {
@@ -76,12 +86,22 @@ func Summarise(s *state.Snapshot) Summary {
 			}
 			continue
 		}
+		last := s.LastErrorOf(c)
 		sum.Controllers = append(sum.Controllers, ControllerSummary{
 			Controller: c.Name, Syncs: c.Syncs, Errors: c.Errors, Retries: c.Retries, Writes: c.Writes,
-			P50: c.P50(), P99: c.P99(), LastError: c.LastError, LastErrorKey: c.LastErrorKey,
+			P50: c.P50(), P99: c.P99(), LastError: last.Text, LastErrorKey: last.Key, LastErrorCleared: last.Cleared,
 		})
 	}
 	return sum
+}
+
+func answeredDry(s *state.Snapshot) bool {
+	for _, c := range s.Controllers.All() {
+		if c.Writes.Dry > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // Write prints the summary, in one call of w.Write.
@@ -114,6 +134,12 @@ func (s Summary) Write(w io.Writer, opts SummaryOptions) error {
 		if more := len(s.Timers) - opts.MaxTimers; more > 0 {
 			fmt.Fprintf(&out, "  and %d more\n", more)
 		}
+	}
+	for i, note := range s.Notes {
+		if i == 0 {
+			out.WriteString("\n")
+		}
+		out.WriteString(line{{note, dim}}.draw(0, opts.Color) + "\n")
 	}
 	for i, missing := range s.Losses {
 		if i == 0 {
@@ -173,10 +199,19 @@ func writes(w state.WriteCounts) string {
 }
 
 func lastError(c ControllerSummary) string {
-	if c.LastErrorKey == "" {
-		return c.LastError
+	text := c.LastError
+	if c.LastErrorKey != "" {
+		text = strings.TrimSuffix(c.LastErrorKey+": "+c.LastError, ": ")
 	}
-	return strings.TrimSuffix(c.LastErrorKey+": "+c.LastError, ": ")
+	return Resolved(text, c.LastErrorCleared)
+}
+
+// Resolved marks the text of an error that a later success cleared.
+func Resolved(text string, cleared time.Time) string {
+	if text == "" || cleared.IsZero() {
+		return text
+	}
+	return "resolved: " + text
 }
 
 func number(n uint64) string { return strconv.FormatUint(n, 10) }

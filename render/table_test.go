@@ -86,6 +86,28 @@ func summaryOf(t *testing.T, s *state.Snapshot, opts SummaryOptions) string {
 	return out.String()
 }
 
+// What the guard has answered no admission has seen, and what a later success cleared is
+// marked.
+func TestSummaryOfADryRun(t *testing.T) {
+	write := state.WriteFinished{Controller: "replicaset-controller", Verb: "create", Object: state.Ref{Version: "v1", Resource: "pods", Namespace: "n", Name: "p"}, Result: state.WriteDry, Cause: state.Cause{Kind: state.CauseSync}}
+	failed := state.WriteFinished{Controller: "replicaset-controller", Verb: "update", Object: write.Object, Result: state.WriteFailed, Message: "conflict", Cause: state.Cause{Kind: state.CauseTimer}}
+	again := failed
+	again.Result, again.Message = state.WriteDry, ""
+	for mode, noted := range map[state.Mode]bool{state.ModeDryRunClient: true, state.ModeDryRunServer: false} {
+		s := state.Fold(nil, state.Entry{Seq: 1, At: noon, Event: state.SessionStarted{Mode: mode}}, state.Entry{Seq: 2, At: noon, Event: write}, state.Entry{Seq: 3, At: noon, Event: failed})
+		text := summaryOf(t, s, SummaryOptions{})
+		if got := strings.Contains(text, "quotas and admission were not checked"); got != noted {
+			t.Errorf("%s: the note on admission is there: %v\n%s", mode, got, text)
+		}
+		if !strings.Contains(text, "   pods n/p: conflict") {
+			t.Errorf("%s: %s", mode, text)
+		}
+		if text = summaryOf(t, state.Fold(s, state.Entry{Seq: 4, At: noon, Event: again}), SummaryOptions{}); !strings.Contains(text, "   resolved: pods n/p: conflict") {
+			t.Errorf("%s: the error is not marked: %s", mode, text)
+		}
+	}
+}
+
 func TestSummary(t *testing.T) {
 	later := func(key string, d time.Duration, retries int) state.Event {
 		return state.KeyAdded{Controller: "job-controller", Queue: "job", Key: key, How: "AddAfter", Delay: d, Due: noon.Add(d), Retries: retries}

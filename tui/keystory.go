@@ -63,7 +63,11 @@ func (p *queuesPage) story(e *env, k *state.Key, w int) []line {
 		out = append(out, fact("running", fmt.Sprintf("sync %d since %s, for %s; it stood ready for %s", k.Sync, e.clock(at), e.ago(at), state.Short(taken.Waited)), styleGood)...)
 	}
 	if k.LastError != "" {
-		out = append(out, wrappedFact("last error", fmt.Sprintf("%s ago: %s", e.ago(k.LastErrorAt), k.LastError), w, badIf(failing(k)))...)
+		when := e.ago(k.LastErrorAt) + " ago"
+		if !k.LastErrorCleared.IsZero() {
+			when += ", resolved " + e.ago(k.LastErrorCleared) + " ago"
+		}
+		out = append(out, wrappedFact("last error", when+": "+k.LastError, w, badIf(failing(k)))...)
 	}
 	writes := p.writes.of(e.snap, k)
 	if k.Sync != 0 && len(writes[k.Sync]) > 0 {

@@ -131,8 +131,14 @@ func (p *controllersPage) cells(e *env, c *state.Controller) []cell {
 		plainCell(durationOf(c.P99())),
 		plainCell(e.ago(c.LastSync)),
 		plainCell(count(c.Writes.Total())),
-		word(firstOf(c.Reason, c.LastError), styleDim),
+		word(firstOf(c.Reason, lastErrorText(e, c)), styleDim),
 	}
+}
+
+// lastErrorText is the last error of a controller in a line.
+func lastErrorText(e *env, c *state.Controller) string {
+	last := e.snap.LastErrorOf(c)
+	return render.Resolved(last.Text, last.Cleared)
 }
 
 // controllerState is the loop's state in a word.
@@ -322,9 +328,13 @@ func (p *controllersPage) detail(e *env, c *state.Controller, w int) []line {
 	if c.Reads > 0 {
 		out = append(out, fact("reads", fmt.Sprintf("%d lists, watches and others, the last %s ago", c.Reads, e.ago(c.LastRead)), styleText)...)
 	}
-	if c.LastError != "" {
-		out = append(out, fact("last error", fmt.Sprintf("%s ago, %s", e.ago(c.LastErrorAt), c.LastErrorKey), styleBad)...)
-		out = append(out, indent(wrapped(c.LastError, w-2, styleBad), 1)...)
+	if last := e.snap.LastErrorOf(c); last.Text != "" {
+		when, style := e.ago(last.At)+" ago, "+last.Key, styleBad
+		if !last.Stands() {
+			when, style = when+", resolved "+e.ago(last.Cleared)+" ago", styleDim
+		}
+		out = append(out, fact("last error", when, style)...)
+		out = append(out, indent(wrapped(last.Text, w-2, style), 1)...)
 	}
 	out = append(out, line{}, heading("Queues"))
 	for q := range e.snap.QueuesOf(c.Name) {

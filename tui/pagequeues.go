@@ -171,7 +171,7 @@ func (p *queuesPage) cells(e *env, held Held, k *state.Key) []cell {
 		word(last, style),
 		plainCell(count(k.Syncs)),
 		word(k.Cause.String(), styleDim),
-		word(k.LastError, badIf(failing(k))),
+		word(render.Resolved(k.LastError, k.LastErrorCleared), badIf(failing(k))),
 	}
 }
 
@@ -316,7 +316,7 @@ func (p *queuesPage) foot(e *env, k *state.Key) []line {
 	} else if k.LastError != "" {
 		third = line{{" err ", styleDim}, {k.LastError, badIf(failing(k))}}
 		if !failing(k) {
-			third = line{{" err ", styleDim}, {"over since, " + e.ago(k.LastErrorAt) + " ago: " + k.LastError, styleDim}}
+			third = line{{" err ", styleDim}, {"resolved, " + e.ago(k.LastErrorAt) + " ago: " + k.LastError, styleDim}}
 		}
 	}
 	return []line{first, second, third}

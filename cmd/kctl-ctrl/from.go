@@ -228,7 +228,7 @@ func recordedControllerTable(rows []*state.Controller, wide bool) render.Table {
 			if c.Syncs > 0 {
 				p99 = state.Short(c.P99())
 			}
-			row = append(row, render.OrNone(strings.Join(c.Queues, ",")), p99, render.OrNone(c.LastError))
+			row = append(row, render.OrNone(strings.Join(c.Queues, ",")), p99, render.OrNone(render.Resolved(c.LastError, c.LastErrorCleared)))
 		}
 		table.Rows = append(table.Rows, append(row, c.Reason))
 	}

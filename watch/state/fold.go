@@ -214,8 +214,11 @@ func (f *folder) controllerChanged(e ControllerChanged, at time.Time) {
 	if e.Workers != 0 {
 		c.Workers = e.Workers
 	}
-	if e.Status == ControllerFailed {
-		c.LastError, c.LastErrorKey, c.LastErrorAt = c.Reason, "", at
+	switch e.Status {
+	case ControllerFailed:
+		c.fails(c.Reason, "", "", at)
+	case ControllerRunning:
+		c.succeeds("", "", at)
 	}
 }
 
@@ -305,8 +308,8 @@ func (f *folder) writeFinished(e WriteFinished, seq uint64, at time.Time) {
 	c.Writes.count(e.Result)
 	c.LastWrite = at
 	e.Message = f.text(e.Message)
-	if e.Result == WriteFailed && e.Cause.Kind != CauseSync {
-		c.LastError, c.LastErrorKey, c.LastErrorAt = e.Message, e.Object.String(), at
+	if e.Cause.Kind != CauseSync {
+		c.wroteOutside(e, at)
 	}
 	e.Diff = f.changes(e.Diff)
 	f.s.Writes.push(&Write{Seq: seq, At: at, WriteFinished: e}, f.s.Limits.Writes)

@@ -211,8 +211,13 @@ func (f *folder) keyFinished(e KeyFinished, at time.Time) {
 		if e.Failed {
 			c.Errors++
 			q.Errors++
-			c.LastError, c.LastErrorKey, c.LastErrorAt = e.Error, k.Key, at
-			k.LastError, k.LastErrorAt = e.Error, at
+			c.fails(e.Error, k.Queue, k.Key, at)
+			k.LastError, k.LastErrorAt, k.LastErrorCleared = e.Error, at, time.Time{}
+			return
+		}
+		c.succeeds(k.Queue, k.Key, at)
+		if k.LastError != "" && k.LastErrorCleared.IsZero() {
+			k.LastErrorCleared = at
 		}
 	})
 }

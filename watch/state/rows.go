@@ -27,12 +27,17 @@ type Controller struct {
 	// their informers tell.
 	Reads uint64 `json:"reads,omitempty"`
 
-	LastRead     time.Time `json:"lastRead,omitzero"`
-	LastSync     time.Time `json:"lastSync,omitzero"`
-	LastWrite    time.Time `json:"lastWrite,omitzero"`
-	LastError    string    `json:"lastError,omitempty"`
-	LastErrorKey string    `json:"lastErrorKey,omitempty"`
-	LastErrorAt  time.Time `json:"lastErrorAt,omitzero"`
+	LastRead  time.Time `json:"lastRead,omitzero"`
+	LastSync  time.Time `json:"lastSync,omitzero"`
+	LastWrite time.Time `json:"lastWrite,omitzero"`
+	// LastError is of LastErrorKey, a key of LastErrorQueue or, without a queue, the
+	// object of a write. LastErrorCleared is when that succeeded later; zero while the
+	// error stands. Snapshot.LastErrorOf says which error to show.
+	LastError        string    `json:"lastError,omitempty"`
+	LastErrorQueue   string    `json:"lastErrorQueue,omitempty"`
+	LastErrorKey     string    `json:"lastErrorKey,omitempty"`
+	LastErrorAt      time.Time `json:"lastErrorAt,omitzero"`
+	LastErrorCleared time.Time `json:"lastErrorCleared,omitzero"`
 
 	// Durations are those of the syncs, Waits the times that keys stood ready.
 	Durations *Histogram `json:"-"`
@@ -160,8 +165,10 @@ type Key struct {
 	Added  time.Time `json:"added,omitzero"`
 	Causes int       `json:"causes,omitempty"`
 
-	LastError   string    `json:"lastError,omitempty"`
-	LastErrorAt time.Time `json:"lastErrorAt,omitzero"`
+	// LastErrorCleared is when a later sync succeeded; zero while LastError stands.
+	LastError        string    `json:"lastError,omitempty"`
+	LastErrorAt      time.Time `json:"lastErrorAt,omitzero"`
+	LastErrorCleared time.Time `json:"lastErrorCleared,omitzero"`
 	// Attempts are the last syncs, newest last; Syncs counts all since the key
 	// was first seen or came back after its history was forgotten.
 	Attempts []*Sync `json:"attempts,omitempty"`
