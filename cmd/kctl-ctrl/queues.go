@@ -80,7 +80,8 @@ told: nothing measures the bound, a context cannot be asked, or loops were
 started for it and some cannot run for want of rights. Name the queues, or the
 loops with --controllers, to have no others looked at. oldest is the age of the
 longest running sync and, of loops in this program, of the key that stands ready
-longest.
+longest. retries and errors are per second: they are looked at twice, --interval
+apart, or, in a recording, averaged since its beginning.
 
 With --from it answers from a recording instead, at its end or at the time that
 --at names.`,
@@ -99,7 +100,7 @@ With --from it answers from a recording instead, at its end or at the time that
 	}
 	flags := cmd.Flags()
 	o.source.addTo(flags)
-	flags.DurationVar(&o.interval, "interval", 2*time.Second, "time between two readings of another process's metrics, and between two looks of --watch; 0 reads metrics once and gives no rates")
+	flags.DurationVar(&o.interval, "interval", 2*time.Second, "time between two readings of another process's metrics, and between two looks of --watch and of --check retries or errors; 0 reads metrics once and gives no rates")
 	flags.StringVar(&o.check, "check", "", "exit with 1 if a queue is over a bound: NAME=BOUND,… with "+strings.Join(metrics.Checkable(), ", "))
 	flags.BoolVar(&o.keys, "keys", false, "name the keys that are ready, waiting or being processed (loops of this program only)")
 	flags.StringVar(&o.sortBy, "sort-by", "", "sort by "+strings.Join(sortedBy(), ", ")+"; by depth where tables are printed, else as the process tells them")
@@ -140,6 +141,9 @@ func (o *queuesOptions) validate() error {
 		if o.checks, err = metrics.ParseChecks(o.check); err != nil {
 			return fmt.Errorf("--check: %w", err)
 		}
+	}
+	if o.interval == 0 && !o.attach.recording.given() && metrics.NeedRates(o.checks) {
+		return fmt.Errorf("--check %s: a figure per second takes two looks: --interval must not be 0", o.check)
 	}
 	return errors.Join(o.attach.check(), o.printer.complete(o.Out))
 }
@@ -200,8 +204,28 @@ func (o *queuesOptions) read(ctx context.Context, contexts []clusterContext) ([]
 		}
 		defer closing()
 		queues, err := host.Queues(ctx, o.query())
+		if err == nil && metrics.NeedRates(o.checks) {
+			queues, err = o.withRates(ctx, host, queues)
+		}
 		return queues, host.Process(), err
 	})
+}
+
+// withRates gives queues the rates that are checked: those of a recording since its
+// beginning, others since a look --interval before.
+func (o *queuesOptions) withRates(ctx context.Context, host attach.Host, queues []state.QueueStats) ([]state.QueueStats, error) {
+	if o.attach.recording.given() {
+		return metrics.WithRates(nil, queues, o.attach.recording.now().Sub(host.Process().Started)), nil
+	}
+	begun := o.now()
+	if err := sleep(ctx, o.interval); err != nil {
+		return nil, context.Cause(ctx)
+	}
+	later, err := host.Queues(ctx, o.query())
+	if err != nil {
+		return nil, err
+	}
+	return metrics.WithRates(queues, later, o.now().Sub(begun)), nil
 }
 
 func (o *queuesOptions) query() attach.QueueQuery {

@@ -21,24 +21,25 @@ type Check struct {
 type figure struct {
 	name    string
 	time    bool
+	rate    bool // per second
 	measure func(*state.QueueStats) (float64, bool)
 }
 
 // checkable are the bounds that there are, with how a queue is measured by them:
 // false where it does not tell.
 var checkable = []figure{
-	{"depth", false, func(q *state.QueueStats) (float64, bool) { return counted(q.Depth) }},
-	{"inflight", false, func(q *state.QueueStats) (float64, bool) { return counted(q.InFlight) }},
-	{"retries", false, func(q *state.QueueStats) (float64, bool) { return perSecond(q.Retries) }},
-	{"errors", false, func(q *state.QueueStats) (float64, bool) { return perSecond(q.Errors) }},
-	{"oldest", true, oldest},
-	{"longest", true, func(q *state.QueueStats) (float64, bool) { return lasting(q.Longest) }},
-	{"wait", true, func(q *state.QueueStats) (float64, bool) { return p99(q.RecentWait, q.Wait) }},
-	{"work", true, func(q *state.QueueStats) (float64, bool) { return p99(q.RecentWork, q.Work) }},
+	{"depth", false, false, func(q *state.QueueStats) (float64, bool) { return counted(q.Depth) }},
+	{"inflight", false, false, func(q *state.QueueStats) (float64, bool) { return counted(q.InFlight) }},
+	{"retries", false, true, func(q *state.QueueStats) (float64, bool) { return perSecond(q.Retries) }},
+	{"errors", false, true, func(q *state.QueueStats) (float64, bool) { return perSecond(q.Errors) }},
+	{"oldest", true, false, oldest},
+	{"longest", true, false, func(q *state.QueueStats) (float64, bool) { return lasting(q.Longest) }},
+	{"wait", true, false, func(q *state.QueueStats) (float64, bool) { return p99(q.RecentWait, q.Wait) }},
+	{"work", true, false, func(q *state.QueueStats) (float64, bool) { return p99(q.RecentWork, q.Work) }},
 }
 
 // Checkable lists what can be checked: depth and inflight in keys; retries and
-// errors per second, which takes two scrapes; oldest, longest, wait and work as
+// errors per second, which takes two looks (see NeedRates); oldest, longest, wait and work as
 // durations.
 //
 // oldest is the age of the oldest thing at hand: the longest running sync, and
@@ -115,6 +116,9 @@ func (c Check) text(v float64) string {
 	for _, known := range checkable {
 		if known.name == c.What && known.time {
 			return state.Short(time.Duration(seconds(v)))
+		}
+		if known.name == c.What && known.rate {
+			return strconv.FormatFloat(v, 'g', 4, 64) + "/s"
 		}
 	}
 	return strconv.FormatFloat(v, 'g', 4, 64)

@@ -278,6 +278,43 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
+// Of the loops of this program, whose counters are totals, two looks give the rates
+// that a check is of.
+func TestRatesOfTwoLooks(t *testing.T) {
+	checks, err := ParseChecks("retries=5")
+	if err != nil {
+		t.Fatal(err)
+	}
+	depth, err := ParseChecks("depth=5,oldest=1s")
+	if err != nil || !NeedRates(checks) || NeedRates(depth) || NeedRates(nil) {
+		t.Fatalf("%v; retries need rates: %v, depth: %v", err, NeedRates(checks), NeedRates(depth))
+	}
+	look := func(retries uint64) []state.QueueStats {
+		return []state.QueueStats{{Controller: "c", Name: "q", Retries: &state.Counter{Total: retries}, Adds: &state.Counter{Total: 7}}}
+	}
+	for name, test := range map[string]struct {
+		before  []state.QueueStats
+		now     uint64
+		elapsed time.Duration
+		want    []string
+		blind   bool
+	}{
+		"over the bound":    {look(20), 40, 2 * time.Second, []string{"c/q: retries is 10/s, more than 5/s"}, false},
+		"at the bound":      {look(20), 30, 2 * time.Second, nil, false},
+		"from the start":    {nil, 20, 2 * time.Second, []string{"c/q: retries is 10/s, more than 5/s"}, false},
+		"no time between":   {look(20), 40, 0, nil, true},
+		"a counter is back": {look(20), 3, 2 * time.Second, nil, true},
+	} {
+		rows := WithRates(test.before, look(test.now), test.elapsed)
+		if got := checks[0].Exceeded(rows); !slices.Equal(got, test.want) || checks[0].Measured(rows) == test.blind {
+			t.Errorf("%s: %q, measured: %v", name, got, checks[0].Measured(rows))
+		}
+		if rows[0].Retries.Total != test.now || rows[0].Adds.Total != 7 || rows[0].Syncs != nil {
+			t.Errorf("%s: %+v", name, rows[0])
+		}
+	}
+}
+
 func TestChecks(t *testing.T) {
 	rows := read(t, "controller-runtime", noon).Queues(nil)
 	for text, want := range map[string][]string{
