@@ -171,7 +171,7 @@ func (s *session) stop(ctx context.Context) error {
 func (s *session) guarded(o guard.Options) (connect.Wrap, error) {
 	g, err := guard.New(guard.Options{
 		ReadsAsUser: s.impersonate, ReadsBefore: o.ReadsBefore,
-		Mode:        o.Mode, Grant: o.Grant, Server: o.Server, BasePath: o.BasePath, TrustsDryRun: o.TrustsDryRun, Broken: s.broken,
+		Mode: o.Mode, Grant: o.Grant, Server: o.Server, BasePath: o.BasePath, TrustsDryRun: o.TrustsDryRun, Broken: s.broken,
 		Cause:    s.tap.Cause,
 		Recorder: s.hub,
 		OnWrite: func(w state.WriteFinished) {
