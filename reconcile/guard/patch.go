@@ -67,13 +67,7 @@ func (g *Guard) patched(r Request, media string, base object, patch []byte) (obj
 	var result []byte
 	switch types.PatchType(media) {
 	case types.JSONPatchType:
-		operations, err := jsonpatch.DecodePatch(patch)
-		if err != nil {
-			return nil, apierrors.NewBadRequest(err.Error())
-		}
-		if result, err = operations.Apply(original); err != nil {
-			return nil, apiError(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, err.Error())
-		}
+		result, err = ApplyJSONPatch(original, patch)
 	case types.MergePatchType:
 		result, err = jsonpatch.MergePatch(original, patch)
 	case types.StrategicMergePatchType:

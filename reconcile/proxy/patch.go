@@ -9,6 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	"sigs.k8s.io/yaml"
+
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard"
 )
 
 // applyPatch gives the JSON of a lease after a patch of one of the API's types.
@@ -19,11 +21,7 @@ func applyPatch(original []byte, contentType string, patch []byte) ([]byte, erro
 	}
 	switch types.PatchType(media) {
 	case types.JSONPatchType:
-		operations, err := jsonpatch.DecodePatch(patch)
-		if err != nil {
-			return nil, err
-		}
-		return operations.Apply(original)
+		return guard.ApplyJSONPatch(original, patch)
 	case types.MergePatchType:
 		return jsonpatch.MergePatch(original, patch)
 	case types.StrategicMergePatchType:
