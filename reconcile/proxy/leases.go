@@ -18,6 +18,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard"
@@ -123,6 +125,11 @@ func (l *Leases) Answer(req *http.Request, r guard.Request, read func(*http.Requ
 		}
 		if name = lease.Name; name == "" {
 			return respondError(req, apierrors.NewBadRequest("name is required"))
+		}
+		// It becomes a part of a path, in which ".." would lead elsewhere.
+		if problems := validation.IsDNS1123Subdomain(name); len(problems) > 0 {
+			return respondError(req, apierrors.NewInvalid(coordinationv1.SchemeGroupVersion.WithKind("Lease").GroupKind(), name,
+				field.ErrorList{field.Invalid(field.NewPath("metadata", "name"), name, strings.Join(problems, ", "))}))
 		}
 		object.Path, object.RawPath = path.Join(object.Path, name), ""
 	}
