@@ -22,6 +22,7 @@ func serializers() map[string]runtime.Serializer {
 	s := scheme.Scheme
 	return map[string]runtime.Serializer{
 		mediaJSON:     json.NewSerializerWithOptions(json.DefaultMetaFactory, s, s, json.SerializerOptions{}),
+		mediaYAML:     json.NewSerializerWithOptions(json.DefaultMetaFactory, s, s, json.SerializerOptions{Yaml: true}),
 		mediaProtobuf: protobuf.NewSerializer(s, s),
 		mediaCBOR:     cbor.NewSerializer(s, s),
 	}
@@ -60,8 +61,16 @@ func deleteOptions() map[string]*metav1.DeleteOptions {
 	}
 }
 
+// rewrittenAs is the media type of a body that the guard has rewritten.
+func rewrittenAs(media string) string {
+	if media == mediaYAML {
+		return mediaJSON
+	}
+	return media
+}
+
 func TestDryDeleteOptions(t *testing.T) {
-	for _, media := range []string{mediaJSON, mediaProtobuf, mediaCBOR} {
+	for _, media := range []string{mediaJSON, mediaYAML, mediaProtobuf, mediaCBOR} {
 		for name, options := range deleteOptions() {
 			body, sentAs, err := dryDeleteOptions(media, encode(t, media, options), nil)
 			if err != nil {
@@ -75,7 +84,7 @@ func TestDryDeleteOptions(t *testing.T) {
 			}
 			want := options.DeepCopy()
 			want.DryRun = []string{"All"}
-			if sentAs != media || got.APIVersion != options.APIVersion || !equality.Semantic.DeepEqual(got, want) {
+			if sentAs != rewrittenAs(media) || got.APIVersion != options.APIVersion || !equality.Semantic.DeepEqual(got, want) {
 				t.Errorf("%s, %s: sent as %s\n got %+v\nwant %+v", media, name, sentAs, got, want)
 			}
 		}
@@ -119,7 +128,9 @@ func TestUndecodableDeleteOptionsAreRefused(t *testing.T) {
 		{mediaJSON, `{} {}`},
 		{mediaJSON, `[]`},
 		{mediaJSON, "k8s\x00"},
-		{mediaYAML, `dryRun: [All]`},
+		{mediaYAML, "dryRun: [All]\ndryRun: []"},
+		{mediaYAML, "kind: Pod"},
+		{mediaYAML, "\t"},
 		{mediaProtobuf, `{}`},
 		{mediaProtobuf, "k8s\x00\xff\xff"},
 		{mediaProtobuf, "k8s\x00\x12\x02\x2a\x7f"},
@@ -137,16 +148,19 @@ func TestUndecodableDeleteOptionsAreRefused(t *testing.T) {
 func TestDryEviction(t *testing.T) {
 	meta := metav1.ObjectMeta{Name: "web", Namespace: "shop"}
 	typed := metav1.TypeMeta{Kind: "Eviction", APIVersion: "policy/v1"}
-	for _, media := range []string{mediaJSON, mediaProtobuf, mediaCBOR} {
+	for _, media := range []string{mediaJSON, mediaYAML, mediaProtobuf, mediaCBOR} {
 		for _, options := range []*metav1.DeleteOptions{nil, {}, {DryRun: []string{"All", "All"}}, {GracePeriodSeconds: ptr.To[int64](7)}} {
 			sent := &policyv1.Eviction{TypeMeta: typed, ObjectMeta: meta, DeleteOptions: options}
-			body, err := dryEviction(media, encode(t, media, sent))
+			body, sentAs, err := dryEviction(media, encode(t, media, sent))
+			if err == nil && sentAs != rewrittenAs(media) {
+				t.Errorf("%s is sent as %s", media, sentAs)
+			}
 			if err != nil {
 				t.Errorf("%s, %+v: %v", media, options, err)
 				continue
 			}
 			got := &policyv1.Eviction{}
-			if _, _, err := serializers()[media].Decode(body, nil, got); err != nil {
+			if _, _, err := serializers()[sentAs].Decode(body, nil, got); err != nil {
 				t.Errorf("%s, %+v: the server cannot decode %q: %v", media, options, body, err)
 				continue
 			}
@@ -161,11 +175,11 @@ func TestDryEviction(t *testing.T) {
 		}
 	}
 	for _, body := range []string{`{"deleteOptions":null}`, `{"DeleteOptions":{"dryRun":[]}}`} {
-		if dry, err := dryEviction(mediaJSON, []byte(body)); err != nil || string(dry) != `{"deleteOptions":{"dryRun":["All"]}}` {
+		if dry, _, err := dryEviction(mediaJSON, []byte(body)); err != nil || string(dry) != `{"deleteOptions":{"dryRun":["All"]}}` {
 			t.Errorf("%s became %s, %v", body, dry, err)
 		}
 	}
-	if dry, err := dryEviction(mediaJSON, []byte(`{"deleteOptions":[]}`)); err == nil {
+	if dry, _, err := dryEviction(mediaJSON, []byte(`{"deleteOptions":[]}`)); err == nil {
 		t.Errorf("an eviction without decodable options became %s", dry)
 	}
 }
@@ -173,7 +187,7 @@ func TestDryEviction(t *testing.T) {
 // FuzzDeleteBodyRewrite: what leaves is decoded by the server to dryRun=[All]
 // and otherwise as the original; what the server would not decode is refused.
 func FuzzDeleteBodyRewrite(f *testing.F) {
-	media := []string{mediaJSON, mediaProtobuf, mediaCBOR}
+	media := []string{mediaJSON, mediaProtobuf, mediaCBOR, mediaYAML}
 	for i, m := range media {
 		for _, options := range deleteOptions() {
 			f.Add(i, encode(f, m, options))
@@ -183,8 +197,10 @@ func FuzzDeleteBodyRewrite(f *testing.F) {
 	f.Add(0, []byte(`null`))
 	f.Add(0, []byte(`{"gracePeriodSeconds":1,"DRYRUN":[],"preconditions":{"uid":"x"}}`))
 	f.Add(1, []byte("k8s\x00\x12\x00"))
+	f.Add(3, []byte("dryRun: [None]\ngracePeriodSeconds: 0x10\n---\ndryRun: []\n"))
+	f.Add(3, []byte("{a: &x [1], b: *x, dryRun: ~}"))
 	f.Fuzz(func(t *testing.T, which int, body []byte) {
-		m := media[uint(which)%3]
+		m := media[uint(which)%uint(len(media))]
 		dry, sentAs, err := dryDeleteOptions(m, body, nil)
 		original, serverErr := decodeAsServer(m, body)
 		if err != nil {

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer/cbor/direct"
 	kjson "sigs.k8s.io/json"
+	"sigs.k8s.io/yaml"
 )
 
 const (
@@ -58,6 +59,12 @@ func decodeDeleteOptions(media string, body []byte) (*metav1.DeleteOptions, erro
 // lax decoders resolve silently: fields given twice.
 func decodeStrict(media string, body []byte, into runtime.Object) error {
 	switch media {
+	case mediaYAML:
+		body, err := yamlToJSON(body)
+		if err != nil {
+			return err
+		}
+		return decodeStrict(mediaJSON, body, into)
 	case mediaJSON:
 		strict, err := kjson.UnmarshalStrict(body, into, kjson.DisallowDuplicateFields)
 		if err != nil {
@@ -81,6 +88,9 @@ func decodeStrict(media string, body []byte, into runtime.Object) error {
 		return fmt.Errorf("the media type %q is none the guard reads", media)
 	}
 }
+
+// yamlToJSON reads YAML as the API server does, but that keys given twice are refused.
+func yamlToJSON(body []byte) ([]byte, error) { return yaml.YAMLToJSONStrict(body) }
 
 func openEnvelope(body []byte) (*runtime.Unknown, error) {
 	raw, ok := bytes.CutPrefix(body, []byte(protobufMagic))
@@ -116,6 +126,10 @@ func dryDeleteOptions(media string, body []byte, query url.Values) ([]byte, stri
 		body, err := json.Marshal(options)
 		return body, mediaJSON, err
 	}
+	body, media, err := asJSON(media, body)
+	if err != nil {
+		return nil, "", fmt.Errorf("decode the DeleteOptions in the body: %w", err)
+	}
 	options, err := decodeDeleteOptions(media, body)
 	if err != nil {
 		return nil, "", err
@@ -142,6 +156,16 @@ func dryDeleteOptions(media string, body []byte, query url.Values) ([]byte, stri
 		return nil, "", fmt.Errorf("set dryRun in the DeleteOptions of the body: %w", err)
 	}
 	return body, media, nil
+}
+
+// asJSON makes JSON of a body in YAML, which is what is sent then: there is one way to
+// read it.
+func asJSON(media string, body []byte) ([]byte, string, error) {
+	if media != mediaYAML {
+		return body, media, nil
+	}
+	body, err := yamlToJSON(body)
+	return body, mediaJSON, err
 }
 
 // setJSON replaces one member of a JSON object and keeps the others byte for
@@ -213,13 +237,18 @@ func decodeEviction(media string, body []byte) (*policyv1.Eviction, error) {
 	return eviction, nil
 }
 
-// dryEviction returns the body with the dryRun of its DeleteOptions set to All.
+// dryEviction returns the body with the dryRun of its DeleteOptions set to All, and the
+// media type to send it as.
 // The API server compares that with the query and fails where they differ
 // (k8s.io/kubernetes v1.37.1 pkg/registry/core/pod/storage/eviction.go).
-func dryEviction(media string, body []byte) ([]byte, error) {
+func dryEviction(media string, body []byte) ([]byte, string, error) {
+	body, media, err := asJSON(media, body)
+	if err != nil {
+		return nil, "", fmt.Errorf("decode the Eviction in the body: %w", err)
+	}
 	eviction, err := decodeEviction(media, body)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	switch media {
 	case mediaJSON:
@@ -248,9 +277,9 @@ func dryEviction(media string, body []byte) ([]byte, error) {
 		}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("set dryRun in the Eviction of the body: %w", err)
+		return nil, "", fmt.Errorf("set dryRun in the Eviction of the body: %w", err)
 	}
-	return body, nil
+	return body, media, nil
 }
 
 func dryEvictionProtobuf(message []byte) ([]byte, error) {

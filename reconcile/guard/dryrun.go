@@ -37,7 +37,7 @@ func (g *Guard) makeDry(req *http.Request, r Request) (*http.Request, error) {
 	}
 	media := mediaType(req.Header)
 	if r.Subresource == "eviction" {
-		body, err = dryEviction(media, body)
+		body, media, err = dryEviction(media, body)
 	} else {
 		body, media, err = dryDeleteOptions(media, body, query)
 	}
