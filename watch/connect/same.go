@@ -44,11 +44,13 @@ func (t Target) ContextsTo(kubeconfig clientcmdapi.Config) []string {
 }
 
 // place is host, port and path in one spelling. The names of this machine's
-// loopback are one, and a port has one server, whatever the scheme.
+// loopback are one, the unspecified address among them, and a port has one server,
+// whatever the scheme.
 func place(u *url.URL) string {
 	host, port := strings.TrimSuffix(strings.ToLower(u.Hostname()), "."), u.Port()
 	if ip, err := netip.ParseAddr(host); err == nil {
-		if host = ip.Unmap().String(); ip.Unmap().IsLoopback() {
+		// Whoever dials the unspecified address reaches this machine.
+		if host = ip.Unmap().String(); ip.Unmap().IsLoopback() || ip.Unmap().IsUnspecified() {
 			host = "localhost"
 		}
 	}
