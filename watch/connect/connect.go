@@ -160,7 +160,7 @@ func Server(endpoint Endpoint, wrap Wrap, limits Limits) (*rest.Config, error) {
 func finish(config *rest.Config, wrap Wrap, limits Limits) *rest.Config {
 	config.QPS, config.Burst = limits.QPS, limits.Burst
 	config.UserAgent = "kctl-ctrl"
-	config.Wrap(func(rt http.RoundTripper) http.RoundTripper { return wrap(rt) })
+	config.Wrap(func(rt http.RoundTripper) http.RoundTripper { return checkedDiscovery{wrap(rt)} })
 	return config
 }
 

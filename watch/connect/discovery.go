@@ -1,0 +1,71 @@
+package connect
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"strings"
+)
+
+// aggregated is the kind of the answer in which a server lists all that it serves.
+const aggregated = "APIGroupDiscoveryList"
+
+// discoveryPeek is how much of an answer is looked at; its kind stands at the start.
+const discoveryPeek = 4 << 10
+
+// checkedDiscovery refuses answers to discovery whose Content-Type is not that of the
+// body. client-go v0.37.1 goes by the header alone (discovery/discovery_client.go): it
+// reads a list of all types as one of groups then, finds none, and the server seems not
+// to serve any of them.
+type checkedDiscovery struct{ next http.RoundTripper }
+
+// RoundTrip implements http.RoundTripper.
+func (c checkedDiscovery) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp, err := c.next.RoundTrip(req)
+	if err != nil || req.Method != http.MethodGet || resp.StatusCode != http.StatusOK || !discovers(req.URL.Path) {
+		return resp, err
+	}
+	start := make([]byte, discoveryPeek)
+	n, readErr := io.ReadFull(resp.Body, start)
+	start = start[:n]
+	if problem := misnamed(resp.Header.Get("Content-Type"), start); problem != "" {
+		_ = resp.Body.Close()
+		return nil, fmt.Errorf("discover what the server offers: GET %s: %s; does a proxy in between change it?", req.URL.Path, problem)
+	}
+	rest := io.Reader(resp.Body)
+	if readErr != nil && readErr != io.EOF && readErr != io.ErrUnexpectedEOF {
+		rest = failing{readErr}
+	}
+	resp.Body = struct {
+		io.Reader
+		io.Closer
+	}{io.MultiReader(bytes.NewReader(start), rest), resp.Body}
+	return resp, nil
+}
+
+type failing struct{ err error }
+
+func (f failing) Read([]byte) (int, error) { return 0, f.err }
+
+// discovers reports whether a path is one of the two that list what is served.
+func discovers(path string) bool {
+	path = strings.TrimSuffix(path, "/")
+	return strings.HasSuffix(path, "/api") || strings.HasSuffix(path, "/apis")
+}
+
+// misnamed says how the Content-Type differs from what the body is; empty where it
+// does not.
+func misnamed(contentType string, start []byte) string {
+	media, parameters, err := mime.ParseMediaType(contentType)
+	isList := bytes.HasPrefix(bytes.TrimLeft(start, " \t\r\n"), []byte("{")) && bytes.Contains(start, []byte(`"`+aggregated+`"`))
+	saysList := err == nil && media == "application/json" && strings.EqualFold(parameters["as"], aggregated) && parameters["g"] == "apidiscovery.k8s.io"
+	if isList && !saysList {
+		return fmt.Sprintf("the answer is an %s, and its Content-Type is %q", aggregated, contentType)
+	}
+	if saysList && !isList {
+		return fmt.Sprintf("its Content-Type is %q, and the answer is no %s", contentType, aggregated)
+	}
+	return ""
+}
