@@ -138,6 +138,7 @@ func (h *handler) OnUpdate(oldObj, newObj any) {
 	if h.next == nil {
 		// A relist re-delivers what did not change as well.
 		if change != state.ChangeResync {
+			h.watched.wentBack(old, new)
 			h.record(change, old, new)
 		}
 		return

@@ -3,12 +3,15 @@ package tap
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
 
@@ -72,6 +75,9 @@ type watched struct {
 	failed   bool
 
 	deleted deletions
+
+	// regressed is the highest resourceVersion seen when one last went back.
+	regressed atomic.Uint64
 }
 
 // wrap returns the real informer as the controller is to see it.
@@ -144,6 +150,21 @@ func (w *watched) watchError(ctx context.Context, r *cache.Reflector, err error)
 		w.tap.rec.Record(state.InformerChanged{Informer: w.name, Status: state.InformerFailed, Reason: err.Error()})
 	}
 	cache.DefaultWatchErrorHandler(ctx, r, err)
+}
+
+// wentBack records that the resourceVersion of an object is lower than it was, as after
+// a restore of etcd: once, until there is a version higher than all before.
+func (w *watched) wentBack(old, new metav1.Object) {
+	if old == nil || new == nil || version(new) == 0 || version(new) >= version(old) {
+		return
+	}
+	highest := w.own.seen.Load()
+	if w.regressed.Swap(highest) == highest {
+		return
+	}
+	reason := fmt.Sprintf("the server's resourceVersions went back, from %d to %d, as after a restore of etcd", version(old), version(new))
+	w.tap.rec.Record(state.Gap{Informer: w.name, Reason: reason})
+	w.tap.rec.Record(state.InformerChanged{Informer: w.name, Status: state.InformerRelisted, Reason: reason})
 }
 
 // setFailed returns what it was before.

@@ -343,3 +343,26 @@ func TestDeletionsAreBounded(t *testing.T) {
 		t.Error("the last deletion is not kept")
 	}
 }
+
+// A server whose resourceVersions go back, as after a restore of etcd, is reported once
+// for each time.
+func TestVersionsThatGoBackAreAGap(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, []runtime.Object{pod("a", "50"), pod("b", "60")})
+		handle(t, w.tap.Informers("ctl", w.factory).Core().V1().Pods().Informer(), func(string) {})
+		w.start()
+		equal(t, "at first", len(of[state.Gap](w.journal)), 0)
+		w.update(pod("a", "40"))
+		w.update(pod("b", "41"))
+		gaps := of[state.Gap](w.journal)
+		if len(gaps) != 1 || gaps[0].Informer != "pods" || !strings.Contains(gaps[0].Reason, "went back, from 50 to 40") {
+			t.Errorf("recorded %+v", gaps)
+		}
+		equal(t, "the informer", last[state.InformerChanged](t, w.journal).Status, state.InformerRelisted)
+		w.update(pod("a", "70"))
+		w.update(pod("b", "71"))
+		equal(t, "forwards", len(of[state.Gap](w.journal)), 1)
+		w.update(pod("a", "30"))
+		equal(t, "back again", len(of[state.Gap](w.journal)), 2)
+	})
+}
