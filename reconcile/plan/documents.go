@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
+	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 )
 
@@ -28,6 +29,8 @@ type document struct {
 	// first is the line of the file with the first character that is neither
 	// blank nor comment.
 	first int
+	// json: it is a JSON value, which YAML does not read in all cases.
+	json bool
 }
 
 // parse reads a file: a stream of YAML documents or of JSON values.
@@ -76,7 +79,7 @@ func (p *parser) jsonStream(content []byte) bool {
 		}
 		from += len(content[from:]) - len(bytes.TrimLeft(content[from:], " \t\r\n"))
 		before := bytes.Count(content[:from], []byte("\n"))
-		docs = append(docs, document{text: raw, before: before, first: before + 1})
+		docs = append(docs, document{text: raw, before: before, first: before + 1, json: true})
 	}
 	for _, d := range docs {
 		p.document(d)
@@ -128,6 +131,9 @@ func split(content []byte) []document {
 
 func (p *parser) document(d document) {
 	converted, err := yaml.YAMLToJSONStrict(d.text)
+	if err != nil && d.json && strictJSON(d.text) {
+		converted, err = d.text, nil
+	}
 	if err != nil {
 		p.fail(brokenAt(d, err))
 		return
@@ -144,6 +150,15 @@ func (p *parser) document(d document) {
 	default:
 		p.fail(d.first, "", fmt.Errorf("not a Kubernetes object: a mapping is needed, this is %s", kindOfValue(value)))
 	}
+}
+
+// strictJSON reports whether text is JSON without keys given twice. Most JSON is YAML;
+// escapes for characters beyond U+FFFF, which are pairs in JSON, and bare control
+// characters are not.
+func strictJSON(text []byte) bool {
+	var value any
+	strict, err := kjson.UnmarshalStrict(text, &value, kjson.DisallowDuplicateFields)
+	return err == nil && len(strict) == 0
 }
 
 var (
