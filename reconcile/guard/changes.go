@@ -61,7 +61,10 @@ func (g *Guard) changesOfType(ref state.Ref, old, answered runtime.Object) []sta
 	if m, err := meta.Accessor(answered); err == nil {
 		m.SetManagedFields(nil)
 	}
-	was, is := differing(old, answered)
+	was, is := old, answered
+	if !isEvent(ref) { // what may be shown of one depends on what it is about
+		was, is = differing(old, answered)
+	}
 	before, found := g.contentOf(was, ref)
 	after, still := g.contentOf(is, ref)
 	if !found || !still {

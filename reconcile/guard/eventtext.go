@@ -20,7 +20,7 @@ func textOf(o object) *state.EventText {
 	if t.Message == "" {
 		t.Message = cut(text("note"), maxMessage)
 	}
-	if about, ok := aboutOf(o); ok && isSecret(about) && t.Message != "" {
+	if state.TellsOfSecret(o) && t.Message != "" {
 		t.Message = "(withheld: it may quote the Secret)"
 	}
 	if t == (state.EventText{}) {

@@ -2,14 +2,17 @@ package guard_test
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
 
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -117,5 +120,49 @@ func TestRecordOfOtherWritesTellsNothing(t *testing.T) {
 	}
 	if r := w.journal.last(t); r.Tells != nil {
 		t.Errorf("an empty Event tells %+v", r.Tells)
+	}
+}
+
+// What is withheld of an Event about a Secret is in no part of the record of its
+// write: not in the fields that it sets or changes either.
+func TestRecordOfAnEventAboutASecret(t *testing.T) {
+	const path, quoted = "/api/v1/namespaces/shop/events/db.1", "password=hunter2"
+	for _, mode := range []state.Mode{state.ModeActive, state.ModeDryRunServer, state.ModeDryRunClient} {
+		for _, contentType := range []string{typeJSON, typeProtobuf} {
+			about := corev1.ObjectReference{APIVersion: "v1", Kind: "Secret", Namespace: "shop", Name: "db"}
+			was := &corev1.Event{ObjectMeta: metav1.ObjectMeta{Name: "db.1", Namespace: "shop", UID: "u", ResourceVersion: "7"}, InvolvedObject: about, Reason: "Bad", Message: quoted}
+			w := newWorld(t, mode, contentType, func(o *guard.Options) {
+				o.Diff = func(ref state.Ref, old, new map[string]any) []state.FieldChange {
+					return state.Diff(ref, old, new, state.DiffOptions{})
+				}
+				o.Lookup = func(ref state.Ref) runtime.Object {
+					if ref.Name == was.Name && ref.Resource == "events" {
+						return was
+					}
+					return nil
+				}
+			})
+			event := &corev1.Event{ObjectMeta: metav1.ObjectMeta{Name: "db.1", Namespace: "shop"}, InvolvedObject: about, Reason: "Bad", Message: quoted}
+			if _, err := w.typed.CoreV1().Events("shop").Create(context.Background(), event, metav1.CreateOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			records := []state.WriteFinished{w.journal.last(t)}
+			w.server.serve(path, `{"apiVersion":"v1","kind":"Event","metadata":{"name":"db.1","namespace":"shop","uid":"u","resourceVersion":"7"},"reason":"Bad","message":"`+quoted+`",
+				"involvedObject":{"apiVersion":"v1","kind":"Secret","namespace":"shop","name":"db"}}`)
+			header := http.Header{"Content-Type": {string(types.MergePatchType)}}
+			if code, body := w.do(t, http.MethodPatch, path, header, []byte(`{"message":"now `+quoted+`"}`)); code != http.StatusOK {
+				t.Fatalf("%s: %d %s", mode, code, body)
+			}
+			records = append(records, w.journal.last(t))
+			if _, err := w.typed.CoreV1().Events("shop").Patch(context.Background(), "db.1", types.StrategicMergePatchType, []byte(`{"message":"now `+quoted+`"}`), metav1.PatchOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			records = append(records, w.journal.last(t))
+			for _, r := range records {
+				if text := fmt.Sprintf("%+v %+v", r, r.Tells); strings.Contains(text, "hunter2") {
+					t.Errorf("%s, %s: %s is recorded with %s", mode, contentType, r.Verb, text)
+				}
+			}
+		}
 	}
 }

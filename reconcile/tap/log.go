@@ -56,14 +56,17 @@ func (s *sink) Info(level int, msg string, keysAndValues ...any) {
 		}
 	}
 	if s.base != nil && s.base.Enabled(level) {
-		s.base.Info(level, msg, keysAndValues...)
+		s.base.Info(level, msg, withoutSecrets(keysAndValues)...)
 	}
 }
 
 func (s *sink) Error(err error, msg string, keysAndValues ...any) {
 	s.tap.Report(err)
 	if s.base != nil {
-		s.base.Error(err, msg, keysAndValues...)
+		if shown := withoutSecrets([]any{"", err}); err != nil {
+			err, _ = shown[1].(error)
+		}
+		s.base.Error(err, msg, withoutSecrets(keysAndValues)...)
 	}
 }
 

@@ -2,8 +2,10 @@ package tap
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -37,6 +39,36 @@ func (r *running) textOf(err error) string {
 		return withheld("an error after a failed write of a Secret", string(apierrors.ReasonForError(err)))
 	}
 	return err.Error()
+}
+
+// withoutSecrets gives the values of a log's record without what may quote a Secret: an
+// error about one, and the message of an Event about one, which upstream's broadcaster
+// logs with the kind of what it is about (k8s.io/client-go v0.37.1,
+// tools/record/event.go). The slice is not modified.
+func withoutSecrets(keysAndValues []any) []any {
+	out, told := keysAndValues, false
+	for i := 1; i < len(keysAndValues); i += 2 {
+		told = told || keysAndValues[i-1] == "kind" && keysAndValues[i] == "Secret"
+	}
+	for i := 1; i < len(keysAndValues); i += 2 {
+		var instead any
+		if err, ok := keysAndValues[i].(error); ok {
+			if status, secret := aboutSecret(err); secret {
+				instead = errors.New(withheld("an error about a Secret", reasonOf(status)))
+			}
+		}
+		if told && (keysAndValues[i-1] == "message" || keysAndValues[i-1] == "note") {
+			instead = state.Hidden
+		}
+		if instead == nil {
+			continue
+		}
+		if &out[0] == &keysAndValues[0] {
+			out = slices.Clone(keysAndValues)
+		}
+		out[i] = instead
+	}
+	return out
 }
 
 // reasonOf says in a word or two what kind of answer it was.

@@ -133,3 +133,33 @@ func TestWithholdErrors(t *testing.T) {
 		}
 	})
 }
+
+// keptLines is the sink of a log that keeps what it is given.
+type keptLines struct{ lines []string }
+
+func (k *keptLines) Init(logr.RuntimeInfo)          {}
+func (k *keptLines) Enabled(int) bool               { return true }
+func (k *keptLines) WithValues(...any) logr.LogSink { return k }
+func (k *keptLines) WithName(string) logr.LogSink   { return k }
+func (k *keptLines) Info(_ int, msg string, values ...any) {
+	k.lines = append(k.lines, fmt.Sprint(msg, values))
+}
+func (k *keptLines) Error(err error, msg string, values ...any) {
+	k.lines = append(k.lines, fmt.Sprint(err, msg, values))
+}
+
+// What may quote a Secret is not in the log either.
+func TestLogIsWithoutSecrets(t *testing.T) {
+	kept := &keptLines{}
+	logger := New(&journal{}).Logger(logr.New(kept))
+	conflict := fmt.Errorf("update: %w", apierrors.NewConflict(schema.GroupResource{Resource: "secrets"}, "db", errors.New(canary)))
+	logger.Error(conflict, "sync failed", "err", conflict)
+	logger.Info("sync failed", "err", conflict)
+	logger.Info("Event occurred", "object", "shop/db", "kind", "Secret", "reason", "Bad", "message", canary)
+	logger.Info("Event occurred", "object", "shop/web", "kind", "Pod", "reason", "Bad", "message", "of a pod")
+	logger.Error(nil, "no error")
+	text := strings.Join(kept.lines, "\n")
+	if strings.Contains(text, canary) || !strings.Contains(text, "of a pod") || len(kept.lines) != 5 {
+		t.Errorf("the log has\n%s", text)
+	}
+}

@@ -34,6 +34,7 @@ var openAnnotations = []string{
 //     last-applied-configuration goes. The names of the keys stay.
 //   - of any other object the annotations that hold a copy of it become Hidden.
 //   - the tokens of TokenRequests and TokenReviews become Hidden.
+//   - of an Event about a Secret the message becomes Hidden: it may quote the Secret.
 //   - metadata.managedFields goes: it is noise.
 //
 // A Secret is known by its Ref, and by its kind wherever one stands inside
@@ -54,6 +55,7 @@ const (
 	plain sensitive = iota
 	secret
 	token
+	toldOfSecret // an Event about a Secret
 )
 
 // kindOf tells by the Ref or the object's own word, whichever is worse.
@@ -74,7 +76,23 @@ func kindOfObject(obj map[string]any) sensitive {
 	case "TokenRequest", "TokenReview":
 		return token
 	}
+	if TellsOfSecret(obj) {
+		return toldOfSecret
+	}
 	return plain
+}
+
+// TellsOfSecret reports whether an object is an Event about a Secret, of either of the
+// API's groups. It goes by the fields: items of a list do not say what they are.
+func TellsOfSecret(obj map[string]any) bool {
+	for _, field := range []string{"involvedObject", "regarding"} {
+		about, _ := obj[field].(map[string]any)
+		version, _ := about["apiVersion"].(string)
+		if about["kind"] == "Secret" && (version == "" || version == "v1") {
+			return true
+		}
+	}
+	return false
 }
 
 // redactor copies objects, with one idea of what becomes of a hidden value.
@@ -90,6 +108,8 @@ func (r redactor) object(obj map[string]any, kind sensitive) map[string]any {
 			out[field] = r.hideValues(v)
 		case kind == token && (field == "status" || field == "spec"):
 			out[field] = r.hideToken(v)
+		case kind == toldOfSecret && (field == "message" || field == "note"):
+			out[field] = r.hide(v)
 		case field == "metadata":
 			out[field] = r.metadata(v, kind)
 		case field == "items" && kind == secret:

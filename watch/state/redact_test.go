@@ -230,3 +230,24 @@ type recordingT struct{ failed bool }
 
 func (*recordingT) Helper()                 {}
 func (r *recordingT) Fatalf(string, ...any) { r.failed = true }
+
+// An Event's message about a Secret is hidden wherever the Event stands, and only that.
+func TestRedactEventsAboutSecrets(t *testing.T) {
+	for text, want := range map[string]bool{
+		`{"kind":"Event","involvedObject":{"kind":"Secret","apiVersion":"v1"},"message":"MESSAGE","reason":"r"}`:                 true,
+		`{"kind":"Event","regarding":{"kind":"Secret"},"note":"MESSAGE"}`:                                                        true,
+		`{"kind":"EventList","items":[{"involvedObject":{"kind":"Secret"},"message":"MESSAGE"}]}`:                                true,
+		`{"kind":"Event","involvedObject":{"kind":"Secret","apiVersion":"example.com/v1"},"message":"MESSAGE","note":"MESSAGE"}`: false,
+		`{"kind":"Event","involvedObject":{"kind":"Pod","apiVersion":"v1"},"message":"MESSAGE"}`:                                 false,
+	} {
+		o := object(t, text)
+		redacted := fmt.Sprint(Redact(Ref{Version: "v1", Resource: "events"}, o))
+		diff := fmt.Sprint(Diff(Ref{Version: "v1", Resource: "events"}, nil, o, DiffOptions{}))
+		if hidden := !strings.Contains(redacted, "MESSAGE"); hidden != want {
+			t.Errorf("%s became %s", text, redacted)
+		}
+		if hidden := !strings.Contains(diff, "MESSAGE"); hidden != want {
+			t.Errorf("the diff of %s is %s", text, diff)
+		}
+	}
+}
