@@ -79,9 +79,10 @@ that are over a bound, with 0 if all are within it, and with 2 if that cannot be
 told: nothing measures the bound, a context cannot be asked, or loops were
 started for it and some cannot run for want of rights. Name the queues, or the
 loops with --controllers, to have no others looked at. oldest is the age of the
-longest running sync and, of loops in this program, of the key that stands ready
+longest running sync and, of controllers in this program, of the key that is ready
 longest. retries and errors are per second: they are looked at twice, --interval
-apart, or, in a recording, averaged since its beginning.
+apart, or, in a recording, averaged since its beginning. A key that is ready while
+workers are idle is a defect of this program, and over any bound.
 
 With --from it answers from a recording instead, at its end or at the time that
 --at names.`,
@@ -401,6 +402,12 @@ func (o *queuesOptions) printKeys(queues []state.QueueStats) error {
 // ever that all is well. What is over a bound is that, whatever else is not seen.
 func (o *queuesOptions) checked(queues []state.QueueStats) error {
 	exceeded := false
+	if len(o.checks) > 0 {
+		for _, sentence := range metrics.Stalled(queues) {
+			exceeded = true
+			fmt.Fprintln(o.ErrOut, render.Sanitise(sentence))
+		}
+	}
 	for _, check := range o.checks {
 		if !check.Measured(queues) {
 			return fmt.Errorf("--check %s: none of these queues tells that", check.What)

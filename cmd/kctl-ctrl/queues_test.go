@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -203,5 +205,44 @@ func TestChangedQueues(t *testing.T) {
 	}
 	if aged[0].Adds.PerSecond == nil {
 		t.Error("the caller's counters were changed")
+	}
+}
+
+// A key that is ready while workers are idle is over any bound: in a probe of a
+// process or a recording, and in the health check of its controller alone.
+func TestStalledQueueFailsProbes(t *testing.T) {
+	stalled := state.QueueStalled{Controller: "deployment-controller", Queue: "deployment", Key: "shop/web", Since: time.Now(), Ready: 1, Idle: 5}
+	file := filepath.Join(t.TempDir(), "stalled.jsonl")
+	out, err := os.Create(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	encoder := state.NewEncoder(out, state.Header{Version: "v0", Started: time.Now()})
+	snap := state.NewSnapshot(state.Limits{})
+	for i, e := range []state.Event{
+		state.ControllerChanged{Controller: "deployment-controller", Status: state.ControllerRunning, Queues: []string{"deployment"}, Workers: 5},
+		stalled,
+	} {
+		entry := state.Entry{Seq: uint64(i + 1), At: time.Now(), Event: e}
+		snap = state.Fold(snap, entry)
+		if err := encoder.Encode(entry); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := out.Close(); err != nil {
+		t.Fatal(err)
+	}
+	code, _, stderr := call(t, "get", "queues", "--from", file, "--check", "depth=100")
+	if code != exitChanged || !strings.Contains(stderr, "deployment-controller/deployment: stalled: 1 key is ready while 5 workers are idle") {
+		t.Errorf("code %d, %q", code, stderr)
+	}
+
+	well := func(*http.Request) error { return nil }
+	checks := withStalls(map[string]func(*http.Request) error{"deployment-controller": well, "job-controller": well}, func() *state.Snapshot { return snap })
+	if err := checks["deployment-controller"](nil); err == nil || !strings.Contains(err.Error(), "queue deployment: stalled") {
+		t.Errorf("health of the stalled controller: %v", err)
+	}
+	if err := checks["job-controller"](nil); err != nil {
+		t.Errorf("health of the other: %v", err)
 	}
 }

@@ -230,9 +230,25 @@ func (s *session) healthChecks() map[string]func(*http.Request) error {
 		return map[string]func(*http.Request) error{scheduler.Name: work.health}
 	}
 	if manager := s.manager.Load(); manager != nil {
-		return manager.HealthChecks()
+		return withStalls(manager.HealthChecks(), s.hub.Snapshot)
 	}
 	return nil
+}
+
+// withStalls has the check of a controller fail while one of its queues is
+// stalled.
+func withStalls(checks map[string]func(*http.Request) error, snapshot func() *state.Snapshot) map[string]func(*http.Request) error {
+	for name, check := range checks {
+		checks[name] = func(req *http.Request) error {
+			for q := range snapshot().Stalled() {
+				if q.Controller == name {
+					return fmt.Errorf("queue %s: %s", q.Queue, state.DescribeParts(*q).Text)
+				}
+			}
+			return check(req)
+		}
+	}
+	return checks
 }
 
 // unschedulable lists the pods that stay without a node, but for those that were

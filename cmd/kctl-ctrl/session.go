@@ -120,8 +120,24 @@ func newSession(o sessionOptions) (*session, error) {
 		utilruntime.ErrorHandlers = handlers
 		return nil
 	})
+	s.watchForStalls()
 	s.settler = &settle.Settler{Loops: loops{s}, Writes: s.writes, Horizon: o.horizon}
 	return s, nil
+}
+
+// watchForStalls has the taps look at their queues every second until the
+// session stops.
+func (s *session) watchForStalls() {
+	ctx, cancel := context.WithCancel(klog.NewContext(context.Background(), s.logger))
+	ticker := time.NewTicker(time.Second)
+	var watching sync.WaitGroup
+	watching.Go(func() { s.tap.WatchForStalls(ctx, ticker.C) })
+	s.onStop(func(context.Context) error {
+		ticker.Stop()
+		cancel()
+		watching.Wait()
+		return nil
+	})
 }
 
 // connectBy gives the loops another way to the API server. None of them may run.

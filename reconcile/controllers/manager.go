@@ -278,6 +278,7 @@ func (m *Manager) buildRow(ctx context.Context, r *row) (loops []loop, err error
 	if err != nil {
 		return nil, err
 	}
+	defer m.taps.Hold(r.name)()
 	m.taps.Run(named(ctx, r.name), r.name, func(ctx context.Context) { loops, err = r.build(ctx, s) })
 	if err != nil {
 		return nil, fmt.Errorf("build %s: %w", r.name, err)

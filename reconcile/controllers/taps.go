@@ -19,6 +19,10 @@ type Taps interface {
 	// ObjectOrMetadata is the same for the two controllers (garbage collector,
 	// resource quota) that have informers for types they do not know.
 	ObjectOrMetadata(controller string, f informerfactory.InformerFactory) informerfactory.InformerFactory
+	// Hold is called before a controller is built, and release when AttachLoop was
+	// called for its loops, or will not be: meanwhile the handlers that the
+	// controller adds get no events.
+	Hold(controller string) (release func())
 	// AttachLoop is given the pointer to upstream's struct, between its
 	// construction and its Run. loop is the controller's name or, where it
 	// consists of several loops, the part ("kubelet-serving"). An error keeps
@@ -40,6 +44,8 @@ func (noTaps) Informers(_ string, f informers.SharedInformerFactory) informers.S
 func (noTaps) ObjectOrMetadata(_ string, f informerfactory.InformerFactory) informerfactory.InformerFactory {
 	return f
 }
+
+func (noTaps) Hold(string) func() { return func() {} }
 
 func (noTaps) AttachLoop(string, string, any) error { return nil }
 

@@ -2,6 +2,7 @@ package tap
 
 import (
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"unsafe"
 
@@ -21,6 +22,8 @@ type handler struct {
 	controller string
 	next       cache.ResourceEventHandler // nil in the tap's own
 	labels     []label
+	// held is closed when events may be delivered; nil where they may at once.
+	held <-chan struct{}
 
 	// seen is the highest resourceVersion of an event from which the handler
 	// has returned.
@@ -42,6 +45,31 @@ func newHandler(w *watched, controller string, next cache.ResourceEventHandler) 
 // synced reports whether the handler has got its first list. The caller holds
 // watched.mu.
 func (h *handler) synced() bool { return h.registration != nil && h.registration.HasSynced() }
+
+// Hold keeps events from the handlers that a controller adds from now on, until
+// release is called. An informer that other controllers use runs already when a
+// constructor adds its handlers, and would deliver to a queue that Attach is about
+// to replace. It must be released, also where the controller is not built after
+// all; a second call of release does nothing.
+func (t *Tap) Hold(controller string) (release func()) {
+	held := make(chan struct{})
+	t.mu.Lock()
+	t.holds[controller] = held
+	t.mu.Unlock()
+	return sync.OnceFunc(func() {
+		t.mu.Lock()
+		delete(t.holds, controller)
+		t.mu.Unlock()
+		close(held)
+	})
+}
+
+// held is nil where the controller's new handlers get their events at once.
+func (t *Tap) held(controller string) <-chan struct{} {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return t.holds[controller]
+}
 
 func (h *handler) raise(rv uint64) {
 	for {
@@ -85,6 +113,9 @@ func (d *delivery) cause() state.Cause {
 }
 
 func (h *handler) begin(change state.Change, old, new any) *delivery {
+	if h.held != nil {
+		<-h.held
+	}
 	d := &delivery{handler: h, change: change, old: old, new: new}
 	d.labels, d.tap, d.source = h.labels, h.tap, d
 	d.before = h.tap.enter(&d.frame)

@@ -41,6 +41,7 @@ func (i *informer) AddEventHandlerWithOptions(next cache.ResourceEventHandler, o
 	}
 	i.watched.tap.attachNow(i.controller)
 	h := newHandler(i.watched, i.controller, next)
+	h.held = i.watched.tap.held(i.controller)
 	i.watched.add(h)
 	r, err := i.SharedIndexInformer.AddEventHandlerWithOptions(h, o)
 	if err != nil {

@@ -366,3 +366,23 @@ func TestVersionsThatGoBackAreAGap(t *testing.T) {
 		equal(t, "back again", len(of[state.Gap](w.journal)), 2)
 	})
 }
+
+// The handlers of a controller that is being built get what a running informer
+// holds when its queues are attached, and not before.
+func TestHold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, []runtime.Object{pod("web", "1")})
+		handle(t, w.tap.Informers("first", w.factory).Core().V1().Pods().Informer(), func(string) {})
+		w.start()
+		release := w.tap.Hold("second")
+		var got []string
+		handle(t, w.tap.Informers("second", w.factory).Core().V1().Pods().Informer(), func(what string) { got = append(got, what) })
+		synctest.Wait()
+		equal(t, "while it is held", got, nil)
+		equal(t, "informers with a handler that waits", w.tap.Activity().Unsynced, []string{"pods"})
+		release()
+		release()
+		synctest.Wait()
+		equal(t, "released", got, []string{"add"})
+	})
+}

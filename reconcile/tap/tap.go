@@ -42,7 +42,8 @@ type Tap struct {
 	informers map[cache.Store]*watched // by its store
 	byType    map[typeKey][]*watched
 	later     []later
-	resting   map[string]bool // controllers that were paused at Forget
+	resting   map[string]bool          // controllers that were paused at Forget
+	holds     map[string]chan struct{} // by controller; see Hold
 }
 
 // New returns a Tap that records into rec.
@@ -56,6 +57,7 @@ func New(rec state.Recorder) *Tap {
 		informers: map[cache.Store]*watched{},
 		byType:    map[typeKey][]*watched{},
 		resting:   map[string]bool{},
+		holds:     map[string]chan struct{}{},
 	}
 }
 

@@ -94,6 +94,18 @@ func (c Check) Exceeded(queues []state.QueueStats) []string {
 	return out
 }
 
+// Stalled says, a sentence for each, in which queues a key is ready while workers
+// are idle.
+func Stalled(queues []state.QueueStats) []string {
+	var out []string
+	for i := range queues {
+		if s := queues[i].Stalled; s != nil {
+			out = append(out, fmt.Sprintf("%s: %s", Name(&queues[i]), state.DescribeParts(*s).Text))
+		}
+	}
+	return out
+}
+
 // Measured reports whether any of the queues tells what is checked. A probe that
 // looks at nothing would pass for ever.
 func (c Check) Measured(queues []state.QueueStats) bool {

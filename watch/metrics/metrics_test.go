@@ -352,3 +352,12 @@ func TestChecks(t *testing.T) {
 		t.Error("a key that has stood ready for an hour does not count")
 	}
 }
+
+func TestStalled(t *testing.T) {
+	stalled := &state.QueueStalled{Controller: "deployment-controller", Queue: "deployment", Key: "shop/web", Ready: 1, Idle: 5}
+	got := Stalled([]state.QueueStats{{Name: "job"}, {Controller: "deployment-controller", Name: "deployment", Stalled: stalled}})
+	want := []string{"deployment-controller/deployment: stalled: 1 key is ready while 5 workers are idle"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

@@ -141,11 +141,11 @@ func newWorld(t testing.TB, ctx context.Context, tp *tap.Tap, objects ...runtime
 // node controllers write their Events through one; the fake's is nil.
 type client struct{ *fake.Clientset }
 
-func (c client) CoreV1() corev1client.CoreV1Interface { return core{c.Clientset.CoreV1()} }
+func (c client) CoreV1() corev1client.CoreV1Interface { return &core{c.Clientset.CoreV1()} }
 
 type core struct{ corev1client.CoreV1Interface }
 
-func (core) RESTClient() rest.Interface {
+func (*core) RESTClient() rest.Interface {
 	return &restfake.RESTClient{
 		NegotiatedSerializer: scheme.Codecs.WithoutConversion(),
 		Client: restfake.CreateHTTPClient(func(*http.Request) (*http.Response, error) {
