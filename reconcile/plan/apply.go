@@ -124,6 +124,8 @@ type applying struct {
 	mu       sync.Mutex
 	applied  *Applied
 	problems Problems
+	// parameters are those of the set's admission policies.
+	parameters parameters
 }
 
 func (a *applying) fail(o Object, err error) {
@@ -162,6 +164,17 @@ func (a *applying) run(ctx context.Context, objects []Object) error {
 		return err
 	}
 	requests = slices.Concat(requests, a.impliedNamespaces(requests), classes)
+	first, requests := a.parametersFirst(requests)
+	for _, requests := range [][]request{first, requests} {
+		if err := a.phases(ctx, requests); err != nil {
+			return err
+		}
+	}
+	return a.fireCronJobs(ctx)
+}
+
+// phases applies requests phase by phase, definitions apart.
+func (a *applying) phases(ctx context.Context, requests []request) error {
 	for phase := range phases {
 		if phase == phaseDefinitions {
 			continue
@@ -180,7 +193,7 @@ func (a *applying) run(ctx context.Context, objects []Object) error {
 			return err
 		}
 	}
-	return a.fireCronJobs(ctx)
+	return nil
 }
 
 // resolve finds the types of objects and gives each its namespace.
@@ -222,13 +235,13 @@ func (a *applying) duplicates(requests []request) {
 // object ends it.
 func (a *applying) phase(ctx context.Context, requests []request) error {
 	results := make([]*Result, len(requests))
-	group, ctx := errgroup.WithContext(ctx)
+	group, sending := errgroup.WithContext(ctx)
 	group.SetLimit(parallel)
 	for i, r := range requests {
 		group.Go(func() error {
-			result, err := a.send(ctx, r)
-			if ctx.Err() != nil {
-				return fmt.Errorf("apply %s: %w", r.Object, context.Cause(ctx))
+			result, err := a.send(sending, r)
+			if sending.Err() != nil {
+				return fmt.Errorf("apply %s: %w", r.Object, context.Cause(sending))
 			}
 			if err != nil {
 				a.fail(r.Object, err)
@@ -244,7 +257,43 @@ func (a *applying) phase(ctx context.Context, requests []request) error {
 			a.applied.Results = append(a.applied.Results, *result)
 		}
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return a.inForce(ctx, results)
+}
+
+// admissionReads are the types that built-in admission plugins read from caches.
+var admissionReads = []string{
+	"LimitRange", "ResourceQuota", "Namespace", "ServiceAccount", "PriorityClass.scheduling.k8s.io",
+	"StorageClass.storage.k8s.io", "IngressClass.networking.k8s.io", "RuntimeClass.node.k8s.io",
+}
+
+// inForce returns when the API server goes by what was applied: without that, what
+// a plan says would depend on how long the rest of the set takes to apply.
+func (a *applying) inForce(ctx context.Context, results []*Result) error {
+	group, asking := errgroup.WithContext(ctx)
+	group.SetLimit(parallel)
+	policies := false
+	for _, r := range results {
+		if r == nil || r.After == nil || r.Action == Unchanged {
+			continue
+		}
+		gvk := r.Mapping.GroupVersionKind
+		policies = policies || gvk.Group == admissionGroup
+		if slices.Contains(admissionReads, typeName(gvk.Group, gvk.Kind)) {
+			group.Go(func() error {
+				if err := a.admissionCache(asking, *r); err != nil {
+					return fmt.Errorf("wait for %s to be in force: %w", describe(r.After), err)
+				}
+				return nil
+			})
+		}
+	}
+	if err := group.Wait(); err != nil || !policies {
+		return err
+	}
+	return a.policiesInForce(ctx)
 }
 
 // send applies one object; the result is nil for an implied one that exists

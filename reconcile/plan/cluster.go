@@ -25,6 +25,9 @@ type Cluster struct {
 	discovery discovery.CachedDiscoveryInterface
 	mapper    *restmapper.DeferredDiscoveryRESTMapper
 	warnings  *warnings
+	// probes asks what admission goes by; heard are the warnings it gets.
+	probes dynamic.Interface
+	heard  *warnings
 }
 
 // NewCluster makes the clients for config. Their user agent ends in "/apply".
@@ -42,8 +45,15 @@ func NewCluster(config *rest.Config) (*Cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make a discovery client for %s: %w", config.Host, err)
 	}
+	probes, heard, err := newProbes(config)
+	if err != nil {
+		return nil, fmt.Errorf("make a client for %s: %w", config.Host, err)
+	}
 	cached := memory.NewMemCacheClient(client)
-	return &Cluster{objects: objects, discovery: cached, mapper: restmapper.NewDeferredDiscoveryRESTMapper(cached), warnings: w}, nil
+	return &Cluster{
+		objects: objects, discovery: cached, mapper: restmapper.NewDeferredDiscoveryRESTMapper(cached), warnings: w,
+		probes: probes, heard: heard,
+	}, nil
 }
 
 // warnings collects the Warning headers of the API server.

@@ -6,6 +6,10 @@ package plan
 // everything they count.
 var phases = [][]string{
 	{"CustomResourceDefinition.apiextensions.k8s.io"},
+	{ // in force before what they judge
+		"ValidatingAdmissionPolicy.admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding.admissionregistration.k8s.io",
+		"MutatingAdmissionPolicy.admissionregistration.k8s.io", "MutatingAdmissionPolicyBinding.admissionregistration.k8s.io",
+	},
 	{"Namespace"},
 	nil, // clusterScoped: whatever else has no namespace
 	{"ResourceQuota", "LimitRange", "NetworkPolicy.networking.k8s.io"},
@@ -23,12 +27,13 @@ var phases = [][]string{
 // Indexes into phases.
 const (
 	phaseDefinitions   = 0
-	phaseNamespaces    = 1
-	phaseClusterScoped = 2
-	phaseQuotas        = 3
-	phaseOthers        = 7
-	phasePods          = 8
-	phaseWorkloads     = 9
+	phasePolicies      = 1
+	phaseNamespaces    = 2
+	phaseClusterScoped = 3
+	phaseQuotas        = 4
+	phaseOthers        = 8
+	phasePods          = 9
+	phaseWorkloads     = 10
 )
 
 var phaseOfType = func() map[string]int {

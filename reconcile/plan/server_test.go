@@ -39,11 +39,16 @@ var fakeTypes = map[string][]metav1.APIResource{
 		{Name: "persistentvolumes", Kind: "PersistentVolume"}, {Name: "persistentvolumeclaims", Kind: "PersistentVolumeClaim", Namespaced: true},
 		{Name: "services", Kind: "Service", Namespaced: true}, {Name: "pods", Kind: "Pod", Namespaced: true}, {Name: "events", Kind: "Event", Namespaced: true},
 	},
-	"apps/v1":                 {{Name: "deployments", Kind: "Deployment", Namespaced: true}, {Name: "statefulsets", Kind: "StatefulSet", Namespaced: true}},
-	"storage.k8s.io/v1":       {{Name: "storageclasses", Kind: "StorageClass"}},
-	"batch/v1":                {{Name: "jobs", Kind: "Job", Namespaced: true}, {Name: "cronjobs", Kind: "CronJob", Namespaced: true}},
-	"networking.k8s.io/v1":    {{Name: "ingresses", Kind: "Ingress", Namespaced: true}},
-	"apiextensions.k8s.io/v1": {{Name: "customresourcedefinitions", Kind: "CustomResourceDefinition"}},
+	"apps/v1":              {{Name: "deployments", Kind: "Deployment", Namespaced: true}, {Name: "statefulsets", Kind: "StatefulSet", Namespaced: true}},
+	"storage.k8s.io/v1":    {{Name: "storageclasses", Kind: "StorageClass"}},
+	"batch/v1":             {{Name: "jobs", Kind: "Job", Namespaced: true}, {Name: "cronjobs", Kind: "CronJob", Namespaced: true}},
+	"networking.k8s.io/v1": {{Name: "ingresses", Kind: "Ingress", Namespaced: true}},
+	"admissionregistration.k8s.io/v1": {
+		{Name: "validatingadmissionpolicies", Kind: "ValidatingAdmissionPolicy"}, {Name: "validatingadmissionpolicybindings", Kind: "ValidatingAdmissionPolicyBinding"},
+		{Name: "mutatingadmissionpolicies", Kind: "MutatingAdmissionPolicy"}, {Name: "mutatingadmissionpolicybindings", Kind: "MutatingAdmissionPolicyBinding"},
+	},
+	"flowcontrol.apiserver.k8s.io/v1": {{Name: "prioritylevelconfigurations", Kind: "PriorityLevelConfiguration"}},
+	"apiextensions.k8s.io/v1":         {{Name: "customresourcedefinitions", Kind: "CustomResourceDefinition"}},
 }
 
 func newFakeServer(t *testing.T) (*fakeServer, *Cluster) {
@@ -151,6 +156,10 @@ func (s *fakeServer) object(w http.ResponseWriter, r *http.Request, gv string, r
 		}
 		s.status(w, 404, path+" not found")
 	case http.MethodPatch:
+		if r.URL.Query().Get("dryRun") == "All" {
+			s.probed(w, path)
+			return
+		}
 		s.writes = append(s.writes, "apply "+path)
 		if r.URL.Query().Get("fieldManager") != FieldManager || r.URL.Query().Get("force") != "true" || r.URL.Query().Get("fieldValidation") != "Strict" {
 			s.t.Errorf("apply %s with %s", path, r.URL.RawQuery)
@@ -166,7 +175,7 @@ func (s *fakeServer) object(w http.ResponseWriter, r *http.Request, gv string, r
 		s.answer(w, s.objects[path])
 	case http.MethodPost:
 		name, _, _ := unstructured.NestedString(sent, "metadata", "name")
-		path = rest[0] + "/" + name + "/" + rest[1]
+		path = strings.Join(append([]string{rest[0], name}, rest[1:]...), "/")
 		s.writes = append(s.writes, "create "+path)
 		s.store(path, sent)
 		s.answer(w, s.objects[path])

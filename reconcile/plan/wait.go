@@ -50,8 +50,13 @@ func (a *applying) until(ctx context.Context, check func(context.Context) (reaso
 // kube-apiserver v1.37.1 read quotas and service accounts from caches of their
 // own, which may be behind what Apply has already waited for
 // (plugin/resourcequota/controller.go "status unknown for quota",
-// plugin/pkg/admission/serviceaccount/admission.go).
+// plugin/pkg/admission/serviceaccount/admission.go). So do mutating policies the
+// schemas of custom resources, every 5 s
+// (k8s.io/apiserver/pkg/admission/plugin/policy/mutating/dispatcher.go).
 func notYet(err error) bool {
+	if apierrors.IsServiceUnavailable(err) && strings.Contains(err.Error(), "between when CustomResourceDefinitions are created and when they are available") {
+		return true
+	}
 	return apierrors.IsForbidden(err) &&
 		(strings.Contains(err.Error(), "status unknown for quota") || strings.Contains(err.Error(), `serviceaccount "default" not found`))
 }

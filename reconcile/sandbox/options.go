@@ -67,6 +67,11 @@ func (l AuditLevel) validate() error {
 // of k8s.io/kubernetes in go.mod.
 const LinkedVersion = wire.LinkedVersion
 
+// AdmissionCachePath is a path of the sandbox's API server that tells whether its
+// admission plugins have read an object, by the query parameters group, version,
+// resource, namespace, name and resourceVersion.
+const AdmissionCachePath = wire.AdmissionCachePath
+
 // Versions lists the minor versions that a sandbox can behave like, oldest
 // first; the last one is LinkedVersion's. kube-apiserver emulates the three
 // minor versions before its own (apiserver/pkg/util/compatibility@v0.37.1).

@@ -53,6 +53,9 @@ func newAPIServer(ctx context.Context, dir string, config *wire.Config) (*apiSer
 	if err != nil {
 		return nil, fmt.Errorf("configure kube-apiserver: %w", err)
 	}
+	if err := hastenAdmission(serverConfig); err != nil {
+		return nil, fmt.Errorf("configure kube-apiserver's admission: %w", err)
+	}
 	completedConfig, err := serverConfig.Complete()
 	if err != nil {
 		return nil, fmt.Errorf("configure kube-apiserver: %w", err)
@@ -71,6 +74,8 @@ func newAPIServer(ctx context.Context, dir string, config *wire.Config) (*apiSer
 			return nil, fmt.Errorf("create kube-apiserver: %w", err)
 		}
 	}
+	chain.GenericAPIServer.Handler.NonGoRestfulMux.Handle(wire.AdmissionCachePath,
+		admissionCaches(serverConfig.KubeAPIs.ControlPlane.VersionedInformers))
 	prepared, err := chain.PrepareRun()
 	if err != nil {
 		return nil, fmt.Errorf("prepare kube-apiserver: %w", err)

@@ -90,3 +90,13 @@ type Event struct {
 	Address string    `json:"address,omitempty"` // host:port, with Listening
 	Message string    `json:"message,omitempty"`
 }
+
+// AdmissionCachePath is a path of the child's API server that tells how far the
+// caches of its admission plugins are; see package controlplane.
+const AdmissionCachePath = "/readyz/admission-cache"
+
+// AdmissionCache is the answer of AdmissionCachePath.
+type AdmissionCache struct {
+	// Behind: the cache does not have the version asked for yet.
+	Behind bool `json:"behind"`
+}
