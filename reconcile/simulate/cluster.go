@@ -29,6 +29,8 @@ type Options struct {
 	Capacity corev1.ResourceList
 	// Pods says what becomes of pods that are bound; empty is nodes.PodsReady.
 	Pods nodes.PodBehaviour
+	// Leave, if set, names nodes that are not simulated; see nodes.Options.
+	Leave func(*corev1.Node) bool
 	// Scheduler and Storage switch the real kube-scheduler and the provisioner on.
 	Scheduler bool
 	Storage   bool
@@ -64,7 +66,7 @@ func Start(ctx context.Context, options Options) (*Cluster, error) {
 	}
 	var err error
 	c.nodes, err = nodes.New(nodes.Options{
-		Config: options.Config, Count: options.Nodes, Capacity: options.Capacity, Pods: options.Pods,
+		Config: options.Config, Count: options.Nodes, Capacity: options.Capacity, Pods: options.Pods, Leave: options.Leave,
 		Recorder: options.Recorder, OnChange: onChange,
 	})
 	if err != nil {

@@ -143,7 +143,7 @@ func (n *Nodes) nodePlayer() (*player[*corev1.Node], error) {
 			node, err := n.nodeLister.Get(key)
 			return node, err == nil
 		},
-		idle: func(node *corev1.Node) bool { return node.DeletionTimestamp != nil },
+		idle: func(node *corev1.Node) bool { return node.DeletionTimestamp != nil || n.options.Leave(node) },
 		patch: func(ctx context.Context, node *corev1.Node, patch *lifecycle.Patch) (*corev1.Node, error) {
 			data, err := precondition(patch, node.UID)
 			if err != nil {
@@ -169,6 +169,9 @@ func (n *Nodes) nodeHandler(ctx context.Context) cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{
 		AddFunc: func(obj any) {
 			node := obj.(*corev1.Node)
+			if n.options.Leave(node) {
+				return
+			}
 			n.leases.hold(ctx, node)
 			play.OnAdd(obj, false)
 			n.lookAtPodsOn(node.Name)
@@ -176,7 +179,9 @@ func (n *Nodes) nodeHandler(ctx context.Context) cache.ResourceEventHandler {
 		UpdateFunc: func(old, obj any) {
 			if old, node := old.(*corev1.Node), obj.(*corev1.Node); old.UID != node.UID {
 				n.leases.release(old.UID)
-				n.leases.hold(ctx, node)
+				if !n.options.Leave(node) {
+					n.leases.hold(ctx, node)
+				}
 			}
 			play.OnUpdate(old, obj)
 		},

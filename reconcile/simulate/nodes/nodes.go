@@ -40,6 +40,9 @@ type Options struct {
 	Capacity corev1.ResourceList
 	// Pods says what becomes of pods; empty is PodsReady.
 	Pods PodBehaviour
+	// Leave, if set, names nodes that are not simulated: their status, their lease
+	// and the pods bound to them stay as they are.
+	Leave func(*corev1.Node) bool
 	// Recorder, if set, gets a note when a stage cannot be played.
 	Recorder state.Recorder
 	// OnChange, if set, is called when an object becomes busy or idle. It must
@@ -91,6 +94,9 @@ func build(options Options, client kubernetes.Interface) (*Nodes, error) {
 	}
 	if options.OnChange == nil {
 		options.OnChange = func() {}
+	}
+	if options.Leave == nil {
+		options.Leave = func(*corev1.Node) bool { return false }
 	}
 	n := &Nodes{
 		options:   options,

@@ -92,8 +92,8 @@ func (n *Nodes) podIdle(pod *corev1.Pod) bool {
 		// does the rest; the Job controller wants to see the pod fail before.
 		return finished(pod) || !slices.Contains(pod.Finalizers, batchv1.JobTrackingFinalizer)
 	}
-	_, err := n.nodeLister.Get(pod.Spec.NodeName)
-	return err != nil // no node, no kubelet
+	node, err := n.nodeLister.Get(pod.Spec.NodeName)
+	return err != nil || n.options.Leave(node) // no node, no kubelet
 }
 
 func (n *Nodes) podHandler() cache.ResourceEventHandler {
