@@ -23,7 +23,7 @@ const (
 	KeepLines
 )
 
-// Sanitise makes text inert on a terminal, as one line:
+// Sanitise makes text inert on a terminal and in the log of a CI job, as one line:
 //
 //   - newlines, tabs and every kind of space become a space;
 //   - controls (C0 with ESC, DEL, C1), invalid UTF-8, bidi and other format
@@ -31,7 +31,9 @@ const (
 //     U+FFFD, each by itself, so that what was there can be seen to have been;
 //   - variation selectors of emoji go;
 //   - combining marks become U+FFFD where they have nothing to stand on or are
-//     more than four in a row.
+//     more than four in a row;
+//   - commands to the runner of a CI system are broken by a backslash, see
+//     state.BreakCommands.
 //
 // Everything else stays. Applying it twice changes nothing more.
 func Sanitise(s string) string { return SanitiseKeeping(s, KeepNothing) }
@@ -39,7 +41,7 @@ func Sanitise(s string) string { return SanitiseKeeping(s, KeepNothing) }
 // SanitiseKeeping is Sanitise with a choice of the white space that stays.
 func SanitiseKeeping(s string, keep Keep) string {
 	if plainASCII(s) {
-		return s
+		return state.BreakCommands(s)
 	}
 	var out strings.Builder
 	out.Grow(len(s))
@@ -68,7 +70,7 @@ func SanitiseKeeping(s string, keep Keep) string {
 			marks = 0
 		}
 	}
-	return out.String()
+	return state.BreakCommands(out.String())
 }
 
 func plainASCII(s string) bool {

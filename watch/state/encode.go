@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"time"
-	"unicode/utf16"
-	"unicode/utf8"
 )
 
 // eventTypes is the closed table of what a recording can hold: the word in the
@@ -85,8 +83,9 @@ type envelope struct {
 //
 // Times are RFC 3339 in UTC with nanoseconds. Durations are Go's duration
 // strings ("1.5s", "40ms"), which hold every nanosecond. Text is UTF-8;
-// characters that could act on a terminal are \u-escaped, so that a recording
-// may be looked at with cat. Invalid UTF-8 becomes U+FFFD.
+// characters that could act on a terminal, and commands to the runner of a CI
+// system, are \u-escaped, so that a recording may be looked at with cat. Invalid
+// UTF-8 becomes U+FFFD.
 func EncodeEntry(e Entry) ([]byte, error) {
 	if e.Event == nil {
 		return nil, fmt.Errorf("encode entry %d: it has no event", e.Seq)
@@ -99,7 +98,7 @@ func EncodeEntry(e Entry) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encode entry %d, a %s: %w", e.Seq, e.Event.EventType(), err)
 	}
-	return escapeUnprintable(line), nil
+	return EscapeJSON(line), nil
 }
 
 // DecodeEntry reads what EncodeEntry wrote. An event of an unknown type, or one
@@ -152,39 +151,6 @@ func marshal(v any) ([]byte, error) {
 		return nil, err
 	}
 	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), nil
-}
-
-// escapeUnprintable escapes what json leaves raw and a terminal would act on:
-// DEL, C1 controls, bidi and other format characters; and puts U+FFFD for bytes
-// that are not UTF-8. In JSON they can stand inside strings only.
-func escapeUnprintable(line []byte) []byte {
-	if !needsEscape(line) {
-		return line
-	}
-	out := make([]byte, 0, len(line)+16)
-	for len(line) > 0 {
-		r, size := utf8.DecodeRune(line)
-		switch {
-		case r < 0x7f || Printable(r):
-			out = utf8.AppendRune(out, r)
-		case r > 0xffff:
-			high, low := utf16.EncodeRune(r)
-			out = fmt.Appendf(out, `\u%04x\u%04x`, high, low)
-		default:
-			out = fmt.Appendf(out, `\u%04x`, r)
-		}
-		line = line[size:]
-	}
-	return out
-}
-
-func needsEscape(line []byte) bool {
-	for _, b := range line {
-		if b >= 0x7f {
-			return true
-		}
-	}
-	return false
 }
 
 // span is a time.Duration that a recording holds as text.

@@ -72,7 +72,7 @@ func (e *Encoder) Begin() error {
 	if err != nil {
 		return fmt.Errorf("encode the recording's header: %w", err)
 	}
-	if _, err := e.w.Write(append(escapeUnprintable(line), '\n')); err != nil {
+	if _, err := e.w.Write(append(EscapeJSON(line), '\n')); err != nil {
 		return fmt.Errorf("write the recording's header: %w", err)
 	}
 	e.header = nil
