@@ -17,6 +17,8 @@ import (
 
 	"golang.org/x/sys/unix"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/kctl-ctrl/kctl-ctrl/render"
 )
 
 // passedSignals go to the command of exec.
@@ -174,7 +176,7 @@ const outputWithin = 2 * time.Second
 func (c *userCommand) run(ctx context.Context, signals *signalPasser, crashed <-chan struct{}, crash func() error) error {
 	command := exec.Command(c.args[0], c.args[1:]...)
 	command.Env = c.env
-	command.Stdin, command.Stdout, command.Stderr = c.streams.In, c.streams.Out, c.streams.ErrOut
+	command.Stdin, command.Stdout, command.Stderr = c.streams.In, render.Bare(c.streams.Out), render.Bare(c.streams.ErrOut)
 	command.WaitDelay = outputWithin
 	command.SysProcAttr = dieWithParent()
 	if c.apart {

@@ -15,6 +15,8 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/klog/v2"
 	"k8s.io/klog/v2/textlogger"
+
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
 // maxLogSize is where a log file is begun anew, in bytes.
@@ -121,9 +123,10 @@ func silenceKlog() {
 	log.SetOutput(io.Discard)
 }
 
-// sendKlogTo makes out the only place that upstream's logging reaches, and
+// sendKlogTo makes out the only place that upstream's logging reaches, sanitised, and
 // returns the logger at its root. klog is global to the process: call it once.
 func sendKlogTo(out io.Writer, verbosity int, wrap func(logr.Logger) logr.Logger) logr.Logger {
+	out = state.InertLog(out)
 	logger := wrap(textlogger.NewLogger(textlogger.NewConfig(
 		textlogger.Output(out),
 		textlogger.Verbosity(verbosity),

@@ -24,6 +24,7 @@ func main() {
 // execute runs one command line and returns its exit code.
 func execute(ctx context.Context, args []string, streams genericiooptions.IOStreams) int {
 	silenceKlog()
+	streams.Out, streams.ErrOut = inertUnlessTerminal(streams.Out), inertUnlessTerminal(streams.ErrOut)
 	root := newRoot(args[0], streams)
 	root.SetArgs(commandArgs(args))
 	return exitCode(root.ExecuteContext(ctx), streams.ErrOut)

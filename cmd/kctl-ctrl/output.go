@@ -9,26 +9,26 @@ import (
 	"strings"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
 // apiVersion marks every document this program writes for machines.
 const apiVersion = "kctl-ctrl.dev/v1alpha1"
 
 // printDocument writes v as JSON or YAML, in the order of its fields for JSON.
-// Both come from the same struct, and both spell out what a terminal might act
-// on, as outputPrinter does.
+// Both come from the same struct, and both spell out what a terminal or the runner of
+// a CI system might act on, as outputPrinter does.
 func printDocument(out io.Writer, format string, v any) error {
 	text, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
 		return fmt.Errorf("encode %T: %w", v, err)
 	}
-	switch {
-	case format == "json":
-		text = append(spellOut(text, ""), '\n')
-	case format == "yaml" && bytes.ContainsFunc(text, odd):
-		text = append(spellOut(text, yamlEscape), '\n')
-	case format == "yaml":
-		if text, err = yaml.JSONToYAML(text); err != nil {
+	switch format {
+	case "json":
+		text = append(state.EscapeJSON(text), '\n')
+	case "yaml":
+		if text, err = readableYAML(text); err != nil {
 			return fmt.Errorf("encode %T: %w", v, err)
 		}
 	default:
@@ -36,6 +36,18 @@ func printDocument(out io.Writer, format string, v any) error {
 	}
 	_, err = out.Write(text)
 	return err
+}
+
+// readableYAML makes YAML of JSON, where nothing in it has to be spelt out: JSON has
+// escapes for all of it, and is YAML.
+func readableYAML(text []byte) ([]byte, error) {
+	if !bytes.ContainsFunc(text, odd) {
+		readable, err := yaml.JSONToYAML(text)
+		if err != nil || !state.HoldsCommand(string(readable)) {
+			return readable, err
+		}
+	}
+	return append(state.EscapeJSONInYAML(text), '\n'), nil
 }
 
 // checkFormat refuses an --output value that is not in formats.

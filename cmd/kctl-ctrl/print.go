@@ -6,10 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
-	"unicode/utf16"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -166,6 +165,9 @@ func (p *outputPrinter) printObject(out io.Writer, document any) error {
 		return err
 	}
 	p.documents++
+	if !spelt && p.wantsCommands() {
+		out = render.Bare(out)
+	}
 	_, err = out.Write(printed)
 	return err
 }
@@ -173,19 +175,14 @@ func (p *outputPrinter) printObject(out io.Writer, document any) error {
 // encode prints an object with kubectl's printer, odd characters spelt out where
 // there are escapes for them.
 func (p *outputPrinter) encode(object runtime.Unstructured, format string, spelt bool) ([]byte, error) {
-	if format == "yaml" || format == "kyaml" {
-		text, err := json.MarshalIndent(object, "", "  ")
+	inYAML := format == "yaml" || format == "kyaml"
+	if inYAML {
+		text, err := json.Marshal(object)
 		if err != nil {
 			return nil, err
 		}
 		if bytes.ContainsFunc(text, odd) {
-			// Those printers fail on some of them and leave others bare. JSON has
-			// escapes for all, and is YAML.
-			var separator []byte
-			if format == "kyaml" || p.documents > 0 {
-				separator = []byte(yamlSeparator)
-			}
-			return slices.Concat(separator, spellOut(text, yamlEscape), []byte("\n")), nil
+			return p.spellYAML(object, format)
 		}
 	}
 	var text bytes.Buffer
@@ -196,19 +193,50 @@ func (p *outputPrinter) encode(object runtime.Unstructured, format string, spelt
 	}
 	printed := text.Bytes()
 	switch {
+	case inYAML && state.HoldsCommand(text.String()):
+		return p.spellYAML(object, format)
 	case format == "yaml" && p.documents > 0 && !bytes.HasPrefix(printed, []byte(yamlSeparator)):
 		return slices.Concat([]byte(yamlSeparator), printed), nil
 	case spelt:
-		return spellOut(printed, ""), nil
+		return state.EscapeJSON(printed), nil
 	}
 	return printed, nil
 }
 
+// spellYAML writes an object as YAML with what kubectl's printers fail on or leave
+// bare spelt out: JSON has escapes for all of it, and is YAML.
+func (p *outputPrinter) spellYAML(object runtime.Unstructured, format string) ([]byte, error) {
+	text, err := json.MarshalIndent(object, "", "  ")
+	if err != nil {
+		return nil, err
+	}
+	var separator []byte
+	if format == "kyaml" || p.documents > 0 {
+		separator = []byte(yamlSeparator)
+	}
+	return slices.Concat(separator, state.EscapeJSONInYAML(text), []byte("\n")), nil
+}
+
+// wantsCommands reports whether the user's template or columns hold commands to the
+// runner of a CI system, which are to get there. What a cluster's values come to in
+// them is sanitised.
+func (p *outputPrinter) wantsCommands() bool {
+	kind, template, _ := strings.Cut(p.format(), "=")
+	if template == "" {
+		template = *p.flags.TemplatePrinterFlags.TemplateArgument
+	}
+	if strings.HasSuffix(kind, "file") {
+		text, err := os.ReadFile(template)
+		if err != nil {
+			return false
+		}
+		template = string(text)
+	}
+	return strings.Contains(template, "::") || state.HoldsCommand(template)
+}
+
 // yamlSeparator stands between the documents of a stream.
 const yamlSeparator = "---\n"
-
-// yamlEscape is YAML's escape for characters beyond U+FFFF.
-const yamlEscape = `\U%08x`
 
 // toObject brings a document into the form that kubectl's printers take, with
 // every string of it made inert.
@@ -253,29 +281,3 @@ func plainValues(v any, inert func(string) string) any {
 
 // odd reports the runes that a terminal might act on or not show.
 func odd(r rune) bool { return r != '\n' && !state.Printable(r) }
-
-// spellOut escapes odd runes of JSON, where they can stand inside double quotes
-// only. large is the escape for those beyond U+FFFF, which YAML has and JSON has
-// not; without it, they are a surrogate pair.
-func spellOut(text []byte, large string) []byte {
-	if !bytes.ContainsFunc(text, odd) {
-		return text
-	}
-	out := make([]byte, 0, len(text)+64)
-	for len(text) > 0 {
-		r, size := utf8.DecodeRune(text)
-		text = text[size:]
-		switch {
-		case !odd(r):
-			out = utf8.AppendRune(out, r)
-		case r <= 0xffff:
-			out = fmt.Appendf(out, `\u%04x`, r)
-		case large != "":
-			out = fmt.Appendf(out, large, r)
-		default:
-			high, low := utf16.EncodeRune(r)
-			out = fmt.Appendf(out, `\u%04x\u%04x`, high, low)
-		}
-	}
-	return out
-}

@@ -66,7 +66,7 @@ func printed(t *testing.T, f found, args ...string) (string, error) {
 		if err := p.complete(&out); err != nil {
 			return err
 		}
-		return p.print(&out, f)
+		return p.print(render.Inert(&out), f) // as execute has it
 	}}
 	p.addFlags(cmd)
 	cmd.SetArgs(append([]string{}, args...))

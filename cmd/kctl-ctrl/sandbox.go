@@ -16,6 +16,7 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/plan"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/sandbox"
+	"github.com/kctl-ctrl/kctl-ctrl/render"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -139,7 +140,7 @@ Ctrl-C ends it and removes everything.
 func runWith(ctx context.Context, streams genericiooptions.IOStreams, kubeconfig string, args []string) error {
 	command := exec.CommandContext(ctx, args[0], args[1:]...)
 	command.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig)
-	command.Stdin, command.Stdout, command.Stderr = streams.In, streams.Out, streams.ErrOut
+	command.Stdin, command.Stdout, command.Stderr = streams.In, render.Bare(streams.Out), render.Bare(streams.ErrOut)
 	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
 	command.WaitDelay = 2 * time.Second
 	return exitOf(args[0], command.Run())

@@ -7,12 +7,24 @@ import (
 
 	"golang.org/x/term"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/kctl-ctrl/kctl-ctrl/render"
 )
 
 // isTerminal reports whether a reader or writer is a terminal.
 func isTerminal(w any) bool {
 	file, ok := w.(*os.File)
 	return ok && term.IsTerminal(int(file.Fd()))
+}
+
+// inertUnlessTerminal wraps an output that a CI job may keep: no line of it is a
+// command to the job's runner. Programs run for the user get the output itself; see
+// render.Bare.
+func inertUnlessTerminal(w io.Writer) io.Writer {
+	if isTerminal(w) {
+		return w
+	}
+	return render.Inert(w)
 }
 
 // widthOf is the number of columns of the terminal that w is, or 0.

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"log"
+	"strings"
+	"testing"
+	"unicode"
+
+	"github.com/go-logr/logr"
+	"k8s.io/klog/v2"
+	"pgregory.net/rapid"
+	"sigs.k8s.io/yaml"
+
+	"github.com/kctl-ctrl/kctl-ctrl/render"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state/runnertest"
+)
+
+// commandPieces are what commands to the runner of a CI system are made of.
+var commandPieces = []string{
+	"##[error]", "##[add-mask]x", "]", "##vso[task.setvariable]", "#", "##", "[", "::", ":", "error", "::error::", "::add-mask::", "::error file=a",
+	"::1", " ", "\u00a0", "\n", "\n  ::error::x", "x", "\\", strings.Repeat("words that fill a line ", 8), "- ", "\"", "'", "|", "é",
+}
+
+// No format prints text of a cluster so that the runner of a CI system takes it for a
+// command, and what parses JSON and YAML gets the text.
+func TestPrintedTextIsNoCommand(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		text := strings.Join(rapid.SliceOfN(rapid.SampledFrom(commandPieces), 1, 8).Draw(rt, "text"), "")
+		for name, args := range formatArgs {
+			got, err := printed(t, documentOf(text), args...)
+			if err != nil {
+				rt.Fatalf("%s: %v", name, err)
+			}
+			if command, found := runnertest.Command(got); found {
+				rt.Fatalf("%s: %q has the command %q:\n%s", name, text, command, got)
+			}
+			var read document
+			switch name {
+			case "json":
+				err = json.Unmarshal([]byte(got), &read)
+			case "yaml", "kyaml":
+				err = yaml.Unmarshal([]byte(got), &read)
+			default:
+				continue
+			}
+			if err != nil || read.Items[0].Remark != text {
+				rt.Fatalf("%s: %q was read back as %+v, %v", name, text, read, err)
+			}
+		}
+		for _, format := range []string{"json", "yaml"} {
+			var out bytes.Buffer
+			want := document{apiVersion, "ThingList", []documentItem{{Name: "a", Remark: text}}}
+			if err := printDocument(render.Inert(&out), format, want); err != nil {
+				rt.Fatal(err)
+			}
+			if command, found := runnertest.Command(out.String()); found {
+				rt.Fatalf("printDocument, %s: %q has the command %q:\n%s", format, text, command, out.String())
+			}
+			var read document
+			if err := yaml.Unmarshal(out.Bytes(), &read); err != nil || read.Items[0].Remark != text {
+				rt.Fatalf("%s: %q was read back as %+v, %v", format, text, read, err)
+			}
+		}
+		if command, found := runnertest.Command("error: " + printable(errors.New(text))); found {
+			rt.Fatalf("an error of %q has the command %q", text, command)
+		}
+	})
+}
+
+// A template of the user's own may be made of commands: values in it are none.
+func TestTemplatesMayBeCommands(t *testing.T) {
+	got, err := printed(t, documentOf("a\n::error::b ##[error]c"), "-o", `jsonpath={range .items[:1]}::notice::{.remark}{"\n"}{end}`)
+	if want := "::notice::a ::error::b ##\\[error]c\n"; err != nil || got != want {
+		t.Errorf("printed %q, %v, want %q", got, err, want)
+	}
+	got, err = printed(t, documentOf("##"), "-o", `jsonpath={.items[0].remark}[error]`)
+	if want := `##\[error]`; err != nil || got != want {
+		t.Errorf("printed %q, %v, want %q", got, err, want)
+	}
+}
+
+// hostileLines are what a server may send as a message.
+const hostileLines = "denied:\n\x1b]52;c;aGk=\x07\u009b31m\u202egnp\n::error::x\nE1122 13:00:00.0 forged.go:1] \"a record\"\n##[error]y"
+
+func TestLogIsInert(t *testing.T) {
+	t.Cleanup(silenceKlog)
+	var out bytes.Buffer
+	logger := sendKlogTo(&out, 7, func(l logr.Logger) logr.Logger { return l })
+	logger.Error(errors.New(hostileLines), "a webhook's message", "object", hostileLines)
+	klog.ErrorS(errors.New(hostileLines), hostileLines)
+	klog.InfoS("dump", "object", struct{ Message string }{hostileLines})
+	klog.Errorf("%v", hostileLines)
+	log.Print(hostileLines)
+	got := out.String()
+	for _, r := range got {
+		if r != '\n' && (unicode.IsControl(r) || unicode.In(r, unicode.Cf)) {
+			t.Errorf("%U is in the log: %q", r, got)
+			break
+		}
+	}
+	if command, found := runnertest.Command(got); found {
+		t.Errorf("the log has the command %q:\n%s", command, got)
+	}
+	if strings.Contains(got, "\nE1122 13:00:00.0 forged") {
+		t.Errorf("text of a message passes for a record:\n%s", got)
+	}
+	if n := strings.Count(got, "forged.go:1"); n < 5 {
+		t.Errorf("of five messages %d are in the log:\n%s", n, got)
+	}
+}
