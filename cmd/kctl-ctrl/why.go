@@ -83,7 +83,10 @@ func completeWhy() completion {
 	types["horizontalpodautoscaler"] = schema.GroupVersionResource{Group: "autoscaling", Version: "v2", Resource: "horizontalpodautoscalers"}
 	types["poddisruptionbudget"] = schema.GroupVersionResource{Group: "policy", Version: "v1", Resource: "poddisruptionbudgets"}
 	types["persistentvolumeclaim"] = schema.GroupVersionResource{Version: "v1", Resource: "persistentvolumeclaims"}
+	types["persistentvolume"] = schema.GroupVersionResource{Version: "v1", Resource: "persistentvolumes"}
 	types["namespace"] = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
+	types["ingress"] = schema.GroupVersionResource{Group: "networking.k8s.io", Version: "v1", Resource: "ingresses"}
+	types["customresourcedefinition"] = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 	return completeTypeName(types)
 }
 
@@ -97,6 +100,8 @@ func (o *whyOptions) check() (state.Mode, error) {
 		return "", errors.New("--timeout must be more than 0")
 	case len(o.args) == 0, len(o.args) > 2, len(o.args) == 2 && strings.Contains(o.args[0], "/"), strings.Contains(strings.Join(o.args, " "), ","):
 		return "", errors.New("name one object, as in deployment/web or namespace old")
+	case len(o.args) == 1 && !strings.Contains(o.args[0], "/"):
+		return "", fmt.Errorf("which %s? name one, as %s/NAME", o.args[0], o.args[0])
 	}
 	return mode, o.ownerFlags.check()
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/robfig/cron/v3"
 	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
@@ -106,56 +105,4 @@ func scheduleOf(c *batchv1.CronJob) (schedule cron.Schedule, zone string, err er
 	}
 	schedule, err = cron.ParseStandard(text)
 	return schedule, zone, err
-}
-
-// failedJobs: a Job that has given up.
-func failedJobs(f *Facts) []*draft {
-	var out []*draft
-	for i := range f.Jobs {
-		j := &f.Jobs[i]
-		r := batch("jobs", j)
-		for _, c := range j.Status.Conditions {
-			if c.Type != batchv1.JobFailed || c.Status != corev1.ConditionTrue {
-				continue
-			}
-			d := because("JobFailed", r, "Job %s has failed: %s", j.Name, joinWords(c.Reason, "", c.Message)).
-				see(r, "status.conditions[type=Failed]", joinWords(c.Reason, "", c.Message)).see(r, "status.failed", j.Status.Failed)
-			switch c.Reason {
-			case batchv1.JobReasonBackoffLimitExceeded:
-				d.Cause = "BackoffLimit"
-				d.Text = fmt.Sprintf("Job %s has given up: its pods failed %s, and its backoffLimit is %d", j.Name, plural(int(j.Status.Failed), "time", "times"), backoff(j))
-				d.see(r, "spec.backoffLimit", backoff(j))
-			case batchv1.JobReasonDeadlineExceeded:
-				d.Cause = "DeadlineExceeded"
-				if j.Spec.ActiveDeadlineSeconds != nil {
-					d.Text = fmt.Sprintf("Job %s was not done within %d seconds and was stopped", j.Name, *j.Spec.ActiveDeadlineSeconds)
-					d.see(r, "spec.activeDeadlineSeconds", *j.Spec.ActiveDeadlineSeconds)
-				}
-			}
-			for k := range f.Pods {
-				if p := &f.Pods[k]; ownedBy(p.OwnerReferences, j.UID) && p.Status.Phase == corev1.PodFailed {
-					d.see(podRef(p), "status", podEnd(p))
-					break
-				}
-			}
-			out = append(out, d.next("kubectl logs %s%s; a Job that has failed is made again, not resumed", word("job/"+j.Name), in(j.Namespace)))
-		}
-	}
-	return out
-}
-
-func backoff(j *batchv1.Job) int32 {
-	if j.Spec.BackoffLimit == nil {
-		return 6
-	}
-	return *j.Spec.BackoffLimit
-}
-
-func podEnd(p *corev1.Pod) string {
-	for _, s := range p.Status.ContainerStatuses {
-		if t := s.State.Terminated; t != nil && t.ExitCode != 0 {
-			return joinWords(fmt.Sprintf("container %s, exit code %d", s.Name, t.ExitCode), t.Reason, t.Message)
-		}
-	}
-	return joinWords(string(p.Status.Phase), p.Status.Reason, p.Status.Message)
 }

@@ -50,7 +50,7 @@ status: {hard: {pods: "9"}, used: {pods: "1"}}`), "QuotaExceeded", state.Likely,
 		{"no scheduler", docs(bare + "status: {phase: Pending}\n"), "NoScheduler", state.Likely, "default-scheduler"},
 		{"gates", docs(replaced(bare, "spec: {", "spec: {schedulingGates: [{name: quota.example/wait}], ") + "status: {phase: Pending}\n"), "SchedulingGated", state.Certain, "quota.example/wait"},
 		{"image", docs(deployment, pod+container(`state: {waiting: {reason: ImagePullBackOff, message: "Back-off pulling image"}}`), node), "ImagePull", state.Certain, "web:1"},
-		{"crash", docs(deployment, pod+container(`state: {waiting: {reason: CrashLoopBackOff}}, lastState: {terminated: {exitCode: 137, reason: OOMKilled}}`), node), "CrashLoop", state.Certain, "memory"},
+		{"crash", docs(deployment, pod+container(`state: {waiting: {reason: CrashLoopBackOff}}, lastState: {terminated: {exitCode: 137, reason: OOMKilled}}`), node), "OOMKilled", state.Likely, "memory"},
 		{"config map", docs(replaced(bare, "image: \"web:1\"", "image: \"web:1\", envFrom: [{configMapRef: {name: settings}}]")+container(`state: {waiting: {reason: CreateContainerConfigError}}`), node), "MissingConfigMap", state.Certain, "settings"},
 		{"secret", docs(replaced(bare, "spec: {", "spec: {volumes: [{name: tls, secret: {secretName: cert}}], ")+"status: {phase: Pending}\n", node), "MissingSecret", state.Certain, "cert"},
 		{"claim missing", docs(replaced(bare, "spec: {", "spec: {volumes: [{name: d, persistentVolumeClaim: {claimName: data}}], ") + replaced(unscheduled, "REASON", "persistentvolumeclaim data not found")), "MissingClaim", state.Certain, "data"},
@@ -194,6 +194,26 @@ func TestPauseAfterTheRollout(t *testing.T) {
 	found := Findings(facts(t, strings.TrimPrefix(docs(replaced(deployment, "replicas: 3\n", "replicas: 3\n  paused: true\n"), replaced(replicaSet, "web:1", "web:2")), "\n")))
 	if len(found) != 1 || found[0].Cause != "Paused" || found[0].Role != state.RoleRemark {
 		t.Errorf("found %+v", found)
+	}
+}
+
+// A way back is offered where there is one.
+func TestUndoNeedsHistory(t *testing.T) {
+	late := replaced(deployment, "observedGeneration: 1", `observedGeneration: 1, conditions: [{type: Progressing, status: "False", reason: ProgressDeadlineExceeded}]`)
+	newest := replaced(replicaSet, "web:1", "web:2")
+	undo := func(documents string) bool {
+		found := Findings(facts(t, strings.TrimPrefix(documents, "\n")))
+		i := slices.IndexFunc(found, func(f state.Finding) bool { return f.Cause == "ProgressDeadline" })
+		if i < 0 {
+			t.Fatalf("found %+v", found)
+		}
+		return strings.Contains(found[i].Next, "rollout undo")
+	}
+	if undo(docs(late, newest)) {
+		t.Error("rollout undo is advised for the first revision")
+	}
+	if !undo(docs(late, newest, replaced(replicaSet, "web-1", "web-0"))) {
+		t.Error("rollout undo is not advised")
 	}
 }
 

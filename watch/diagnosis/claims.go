@@ -38,6 +38,9 @@ func (f *Facts) claim(c *corev1.PersistentVolumeClaim) *draft {
 		}
 		return d
 	}
+	if d := f.taken(c); d != nil {
+		return d
+	}
 	switch {
 	case c.Spec.StorageClassName == nil:
 		d := pending("NoStorageClass", "claim %s names no StorageClass, and the cluster has no default one", c.Name).see(r, "spec.storageClassName", "none")
@@ -83,11 +86,55 @@ func (f *Facts) claim(c *corev1.PersistentVolumeClaim) *draft {
 	}
 	d := pending("NoProvisioner", "claim %s waits for provisioner %s to make its volume", c.Name, class.Provisioner).likely().see(sc, "provisioner", class.Provisioner)
 	if failed := f.events(string(c.UID), "ProvisioningFailed"); len(failed) > 0 {
-		d.Cause = "ClaimPending"
+		d.Cause = "ProvisioningFailed"
 		d.Text = fmt.Sprintf("provisioner %s cannot make the volume of claim %s", class.Provisioner, c.Name)
 		return d.next("the provisioner's message says why; its own log says more")
 	}
 	return d.next("is it running? kubectl get csidrivers; kubectl get pods -A | grep -i %s", word(strings.SplitN(class.Provisioner, ".", 2)[0]))
+}
+
+// taken: the volume that a claim names belongs to another claim.
+func (f *Facts) taken(c *corev1.PersistentVolumeClaim) *draft {
+	for i := range f.Volumes {
+		v := &f.Volumes[i]
+		of := v.Spec.ClaimRef
+		if v.Name != c.Spec.VolumeName || of == nil || of.UID == c.UID || of.UID == "" && of.Namespace == c.Namespace && of.Name == c.Name {
+			continue
+		}
+		r := core("persistentvolumeclaims", c)
+		return because("VolumeTaken", r, "claim %s asks for volume %s, which belongs to claim %s/%s", c.Name, v.Name, of.Namespace, of.Name).
+			see(r, "spec.volumeName", v.Name).see(core("persistentvolumes", v), "spec.claimRef", of.Namespace+"/"+of.Name+", uid "+string(of.UID)).
+			see(r, "status.phase", c.Status.Phase).next("make the claim again without volumeName, or with another volume: kubectl get pv")
+	}
+	return nil
+}
+
+// volumeItself: a PersistentVolume that no claim can use.
+func volumeItself(f *Facts) []*draft {
+	if !f.targetIs("persistentvolumes") {
+		return nil
+	}
+	var out []*draft
+	for i := range f.Volumes {
+		v := &f.Volumes[i]
+		r := core("persistentvolumes", v)
+		switch v.Status.Phase {
+		case corev1.VolumeReleased:
+			d := because("VolumeReleased", r, "the claim of volume %s is deleted, and the volume is kept for its data: no other claim gets it", v.Name).
+				see(r, "status.phase", v.Status.Phase).see(r, "spec.persistentVolumeReclaimPolicy", v.Spec.PersistentVolumeReclaimPolicy)
+			if of := v.Spec.ClaimRef; of != nil {
+				d.see(r, "spec.claimRef", of.Namespace+"/"+of.Name)
+			}
+			if v.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimRetain {
+				d.likely().Text = fmt.Sprintf("the claim of volume %s is deleted, and the volume is to be deleted: its provisioner has not done so", v.Name)
+			}
+			out = append(out, d.next("when the data is saved or not needed: kubectl patch %s --type=json -p '[{\"op\":\"remove\",\"path\":\"/spec/claimRef\"}]'", word("pv/"+v.Name)))
+		case corev1.VolumeFailed:
+			out = append(out, because("VolumeFailed", r, "volume %s could not be reclaimed: %s", v.Name, joinWords(v.Status.Reason, "", v.Status.Message)).
+				see(r, "status.phase", joinWords(string(v.Status.Phase), v.Status.Reason, v.Status.Message)).next("%s", kubectl("describe", r)))
+		}
+	}
+	return out
 }
 
 func (f *Facts) class(name string) *storagev1.StorageClass {

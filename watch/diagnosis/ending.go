@@ -217,6 +217,12 @@ func finalizers(f *Facts) []*draft {
 		if owners.ServedBy(name) != "" {
 			d.Cause = "FinalizerWaiting"
 		}
+		if name == crdFinalizer {
+			if len(f.instancesHeld()) > 0 {
+				continue // crdInstances says what it waits for
+			}
+			d.likely() // what it waits for is not known here
+		}
 		d.see(f.Target.Ref, "metadata.finalizers", strings.Join(f.Target.Finalizers, ", "))
 		d.see(f.Target.Ref, "metadata.deletionTimestamp", f.Target.Deleting.Format(time.RFC3339)+", "+f.ago(f.Target.Deleting))
 		if manager := f.Target.SetBy(name); manager != "" {

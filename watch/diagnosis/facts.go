@@ -12,6 +12,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -45,7 +46,12 @@ type Facts struct {
 	Claims       []corev1.PersistentVolumeClaim
 	Autoscalers  []autoscalingv2.HorizontalPodAutoscaler
 	Budgets      []policyv1.PodDisruptionBudget
-	Namespace    *corev1.Namespace
+	Ingresses    []networkingv1.Ingress
+	// Volumes are the target, and those that claims in question name.
+	Volumes   []corev1.PersistentVolume
+	Namespace *corev1.Namespace
+	// CRD is the target, if it is one.
+	CRD *CRD
 
 	// What they live among.
 	Events         []corev1.Event
@@ -61,6 +67,15 @@ type Facts struct {
 	// run.
 	Story *state.WhyStory
 	Gaps  []state.ReadGap
+}
+
+// CRD is a CustomResourceDefinition, and the objects of its type.
+type CRD struct {
+	Group, Resource string
+	Conditions      []metav1.Condition
+	// Instances are all objects of the type if Complete.
+	Instances []*owners.Object
+	Complete  bool
 }
 
 // APIService is an API group version and who serves it.

@@ -30,6 +30,7 @@ v1 ResourceQuota resourcequotas
 v1 Event events
 v1 Node nodes -
 v1 Namespace namespaces -
+v1 ReplicationController replicationcontrollers
 apps/v1 Deployment deployments
 apps/v1 ReplicaSet replicasets
 apps/v1 StatefulSet statefulsets

@@ -94,8 +94,8 @@ func miss(found []state.Finding, cause string, says []string) string {
 // cent; mostWrong is in how many worlds something may be called certain that is
 // not true.
 const (
-	wantFirst = 64
-	mostWrong = 31
+	wantFirst = 95
+	mostWrong = 0
 )
 
 // TestFaults measures why on faults with known causes: how often the true cause

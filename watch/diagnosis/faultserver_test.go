@@ -21,7 +21,6 @@ type servedType struct {
 
 // faultTypes is what the API server of a world serves, in the form of serves.
 const faultTypes = serves + `
-v1 ReplicationController replicationcontrollers
 v1 LimitRange limitranges
 v1 PersistentVolume persistentvolumes -
 apps/v1 ControllerRevision controllerrevisions

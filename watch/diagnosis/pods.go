@@ -2,6 +2,7 @@ package diagnosis
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -192,12 +193,39 @@ func imagePull(f *Facts) []*draft {
 	})
 }
 
-func volumeMount(f *Facts) []*draft {
+// unauthorised is what registries say to those they do not know.
+var unauthorised = regexp.MustCompile(`(?i)unauthorized|authorization|authentication|denied|forbidden|401|403`)
+
+// pullSecrets: an image cannot be pulled, and a pull secret that the pod names is
+// not there. The kubelet pulls without it then, which may work.
+func pullSecrets(f *Facts) []*draft {
 	return f.grouped(func(p *corev1.Pod) (string, *draft) {
-		if p.Status.Phase != corev1.PodPending || p.Spec.NodeName == "" {
+		path, s := waiting(p, "ErrImagePull", "ImagePullBackOff")
+		if s == nil {
 			return "", nil
 		}
-		events := f.events(string(p.UID), "FailedMount", "FailedAttachVolume", "FailedMapVolume")
+		for _, ref := range p.Spec.ImagePullSecrets {
+			if ref.Name == "" || f.has("secrets", p.Namespace, ref.Name) != absent {
+				continue
+			}
+			d := because("MissingPullSecret", podRef(p), "the image of container %s cannot be pulled, and Secret %s, with which it is to be pulled, is not there", s.Name, ref.Name).
+				see(podRef(p), "spec.imagePullSecrets[].name", ref.Name).
+				see(state.Ref{Resource: "secrets", Namespace: p.Namespace, Name: ref.Name}, "", "not found").
+				see(podRef(p), path+".waiting", joinWords(s.State.Waiting.Reason, "", s.State.Waiting.Message))
+			if !unauthorised.MatchString(s.State.Waiting.Message) {
+				d.likely()
+			}
+			return ref.Name, d.next("kubectl create secret docker-registry %s%s", word(ref.Name), in(p.Namespace))
+		}
+		return "", nil
+	})
+}
+
+func volumeMount(f *Facts) []*draft {
+	return f.grouped(func(p *corev1.Pod) (string, *draft) {
+		events := slices.DeleteFunc(f.mountFailures(p), func(e corev1.Event) bool {
+			return strings.Contains(e.Message, "Multi-Attach error") || strings.Contains(e.Message, "references non-existent ")
+		})
 		if len(events) == 0 {
 			return "", nil
 		}
@@ -206,60 +234,60 @@ func volumeMount(f *Facts) []*draft {
 	})
 }
 
-// crashing: containers that end and are started again, or are not.
+// crashing: containers that end and are started again.
 func crashing(f *Facts) []*draft {
 	return f.grouped(func(p *corev1.Pod) (string, *draft) {
 		r := podRef(p)
-		if path, s := waiting(p, "CrashLoopBackOff", "CreateContainerConfigError", "CreateContainerError", "RunContainerError", "PostStartHookError"); s != nil {
-			reason := s.State.Waiting.Reason
-			d := because("CrashLoop", r, "container %s ends again and again: %s", s.Name, lastEnd(s)).
-				see(r, path+".waiting", joinWords(reason, "", s.State.Waiting.Message)).
+		if path, s := waiting(p, "CreateContainerConfigError", "CreateContainerError", "RunContainerError", "PostStartHookError"); s != nil {
+			w := s.State.Waiting
+			if w.Reason == "RunContainerError" && w.Message != "" || missingKeyText.MatchString(w.Message) {
+				return "", nil // startErrors' and missingKeys'
+			}
+			d := because("ContainerFailed", r, "container %s cannot be started: %s", s.Name, joinWords(w.Reason, "", w.Message)).
+				see(r, path+".waiting", joinWords(w.Reason, "", w.Message)).
 				see(r, strings.TrimSuffix(path, ".state")+".restartCount", s.RestartCount)
-			if reason != "CrashLoopBackOff" {
-				d.Cause, d.Text = "ContainerFailed", fmt.Sprintf("container %s cannot be started: %s", s.Name, joinWords(reason, "", s.State.Waiting.Message))
-				return reason + s.Name, d.next("%s", kubectl("describe", r))
+			if strings.Contains(w.Message, "runAsNonRoot") {
+				d.Cause = "RunAsNonRoot"
+				d.Text = fmt.Sprintf("container %s must not run as root (runAsNonRoot), and its image does, or does not say as whom", s.Name)
+				return d.Cause + s.Name, d.next("set runAsUser in the securityContext to a user that is not 0, or USER in the image")
 			}
-			if t := s.LastTerminationState.Terminated; t != nil {
-				d.see(r, strings.TrimSuffix(path, ".state")+".lastState.terminated", joinWords(fmt.Sprintf("exit code %d", t.ExitCode), t.Reason, t.Message))
-			}
-			return s.Name, d.next("kubectl logs %s -c %s --previous%s", word("pod/"+p.Name), word(s.Name), in(p.Namespace))
+			return w.Reason + s.Name, d.next("%s", kubectl("describe", r))
 		}
-		if p.Status.Phase == corev1.PodFailed {
-			if f.inFailedJob(p) {
-				return "", nil // failedJobs says what came of it
+		for _, c := range containers(p) {
+			t, path := c.ended()
+			backOff := c.status.State.Waiting != nil && c.status.State.Waiting.Reason == "CrashLoopBackOff"
+			switch {
+			case !backOff && !c.restarts(p):
+				continue
+			case t != nil && (t.Reason == "OOMKilled" || t.Reason == "StartError" || t.Reason == "ContainerCannotRun"):
+				continue // outOfMemory's and startErrors'
+			case !backOff && c.status.State.Running != nil:
+				continue // it runs again
+			case f.killedByProbe(p, c.status.Name):
+				continue
 			}
-			d := because("ContainerFailed", r, "pod %s has failed and is not started again", p.Name).
-				see(r, "status.phase", joinWords(string(p.Status.Phase), p.Status.Reason, p.Status.Message))
-			key := p.Status.Reason
-			for i := range p.Status.ContainerStatuses {
-				if s := &p.Status.ContainerStatuses[i]; s.State.Terminated != nil && s.State.Terminated.ExitCode != 0 {
-					t := s.State.Terminated
-					d.see(r, "status.containerStatuses[name="+s.Name+"].state.terminated", joinWords(fmt.Sprintf("exit code %d", t.ExitCode), t.Reason, t.Message))
-					key += s.Name
-				}
+			d := because("CrashLoop", r, "container %s ends again and again: %s", c.status.Name, lastEnd(c.status))
+			if w := c.status.State.Waiting; w != nil {
+				d.see(r, c.path+".state.waiting", joinWords(w.Reason, "", w.Message))
 			}
-			return key, d.next("kubectl logs %s%s", word("pod/"+p.Name), in(p.Namespace))
+			d.see(r, c.path+".restartCount", c.status.RestartCount)
+			if t != nil {
+				d.see(r, path, endWords(t))
+			}
+			return c.status.Name, d.next("kubectl logs %s -c %s --previous%s", word("pod/"+p.Name), word(c.status.Name), in(p.Namespace))
 		}
 		return "", nil
 	})
 }
 
-func (f *Facts) inFailedJob(p *corev1.Pod) bool {
-	for i := range f.Jobs {
-		if ownedBy(p.OwnerReferences, f.Jobs[i].UID) {
-			return true
-		}
-	}
-	return false
-}
-
 func lastEnd(s *corev1.ContainerStatus) string {
-	t := s.LastTerminationState.Terminated
+	t := s.State.Terminated
+	if t == nil {
+		t = s.LastTerminationState.Terminated
+	}
 	switch {
 	case t == nil:
 		return fmt.Sprintf("started %d times", s.RestartCount+1)
-	case t.Reason == "OOMKilled":
-		return "the last time it was killed for using more memory than its limit"
 	case t.Reason != "" && t.Reason != "Error":
 		return fmt.Sprintf("the last time with exit code %d, %s", t.ExitCode, t.Reason)
 	}
@@ -310,13 +338,10 @@ func notReady(f *Facts) []*draft {
 		if stuck(p) {
 			return "", nil // another check says why
 		}
-		d := because("NotReady", r, "pod %s runs and is not ready", p.Name).see(r, "status.conditions[type=Ready]", conditionWords(p, corev1.PodReady))
-		for _, gate := range p.Spec.ReadinessGates {
-			if c := condition(p, gate.ConditionType); c == nil || c.Status != corev1.ConditionTrue {
-				d.Text = fmt.Sprintf("pod %s waits for its readiness gate %s", p.Name, gate.ConditionType)
-				d.see(r, "status.conditions[type="+string(gate.ConditionType)+"]", conditionWords(p, gate.ConditionType))
-			}
+		if f.onLostNode(p) {
+			return "", nil // what is known of it is old
 		}
+		d := because("NotReady", r, "pod %s runs and is not ready", p.Name).symptom().see(r, "status.conditions[type=Ready]", conditionWords(p, corev1.PodReady))
 		if events := f.events(string(p.UID), "Unhealthy"); len(events) > 0 {
 			d.Text = fmt.Sprintf("pod %s runs and fails its probe", p.Name)
 			d.event(events[0])

@@ -2,7 +2,9 @@ package diagnosis
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
+	"strings"
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
@@ -21,7 +23,13 @@ func autoscalers(f *Facts) []*draft {
 		h := &f.Autoscalers[i]
 		r := refOf("autoscaling", "v2", "horizontalpodautoscalers", h)
 		target := h.Spec.ScaleTargetRef
+		from := len(out)
 		for _, c := range h.Status.Conditions {
+			if c.Type == autoscalingv2.ScalingLimited && c.Status == corev1.ConditionTrue && c.Reason == "TooManyReplicas" {
+				out = append(out, because("AtMaxReplicas", r, "the autoscaler wants more replicas than its maximum of %d", h.Spec.MaxReplicas).
+					see(r, "spec.maxReplicas", h.Spec.MaxReplicas).see(r, "status.conditions[type=ScalingLimited]", joinWords(c.Reason, "", c.Message)).
+					next("raise maxReplicas, or see what makes the load: kubectl get hpa %s%s", word(h.Name), in(h.Namespace)))
+			}
 			if c.Status != corev1.ConditionFalse || c.Type == autoscalingv2.ScalingLimited {
 				continue
 			}
@@ -39,7 +47,14 @@ func autoscalers(f *Facts) []*draft {
 					d.Text = fmt.Sprintf("the autoscaler could not find what it scales, %s %s, which is there by now: it looks again every 15 s", target.Kind, target.Name)
 				}
 				out = append(out, d.next("correct the name, or make it: %s", kubectl("edit", r)))
-			case c.Type == autoscalingv2.ScalingActive:
+			case c.Reason == "AmbiguousSelector":
+				out = append(out, because("AmbiguousSelector", r, "several autoscalers select the same pods, and none of them scales: %s", c.Message).
+					see(r, path, words).next("give their targets selectors that do not overlap: kubectl get hpa%s", in(h.Namespace)))
+			case missingRequest.MatchString(c.Message):
+				m := missingRequest.FindStringSubmatch(c.Message)
+				out = append(out, because("MissingRequest", r, "the autoscaler cannot compute the use of %s: %s has no request for it", m[1], m[2]).
+					see(r, path, words).next("set resources.requests.%s in the template of %s %s", m[1], target.Kind, target.Name))
+			case c.Type == autoscalingv2.ScalingActive && strings.HasPrefix(c.Reason, "FailedGet"):
 				d := because("NoMetrics", r, "the autoscaler gets no metrics, and scales nothing without them").see(r, path, words)
 				served := false
 				for _, s := range f.APIServices {
@@ -56,9 +71,19 @@ func autoscalers(f *Facts) []*draft {
 				out = append(out, because("CannotScale", r, "the autoscaler cannot scale: %s", words).see(r, path, words).next("%s", kubectl("describe", r)))
 			}
 		}
+		for _, d := range out[from:] {
+			if string(h.UID) != f.Target.UID {
+				// It is not why the workload's pods are as they are.
+				d.remark().Text = fmt.Sprintf("autoscaler %s of %s %s: %s", h.Name, target.Kind, target.Name, d.Text)
+			}
+		}
 	}
 	return out
 }
+
+// missingRequest is what the autoscaler's controller says of pods without requests
+// (k8s.io/kubernetes v1.37.1 pkg/controller/podautoscaler/replica_calculator.go).
+var missingRequest = regexp.MustCompile(`missing (?:pod-level )?request for (\S+) in ((?:container \S+ of )?Pod \S+)`)
 
 // exists reports whether an object of a kind was seen in a namespace.
 func (f *Facts) exists(kind, name, namespace string) bool {
@@ -67,8 +92,23 @@ func (f *Facts) exists(kind, name, namespace string) bool {
 	})
 }
 
+// drainBlocked: a cordoned node that cannot be drained.
+func drainBlocked(f *Facts) []*draft {
+	if n, _ := f.node(f.Target.Name); !f.targetIs("nodes") || n == nil || !n.Spec.Unschedulable {
+		return nil
+	}
+	return slices.DeleteFunc(disruptionBudgets(f), func(d *draft) bool { return d.Role != state.RoleCause })
+}
+
 // budgets: a PodDisruptionBudget that allows no eviction now, or covers nothing.
 func budgets(f *Facts) []*draft {
+	if len(drainBlocked(f)) > 0 {
+		return nil
+	}
+	return disruptionBudgets(f)
+}
+
+func disruptionBudgets(f *Facts) []*draft {
 	var out []*draft
 	for i := range f.Budgets {
 		b := &f.Budgets[i]

@@ -78,8 +78,9 @@ func (r *Reader) Read(ctx context.Context, target *owners.Object) (*Facts, error
 		d.concerned[o.Type()] = append(d.concerned[o.Type()], o)
 	}
 	// In two steps: what the first finds says what the second has to ask for.
-	d.together(d.status, d.workloads, d.pods, d.services, d.namespaced, d.namespace)
+	d.together(d.status, d.workloads, d.pods, d.services, d.namespaced, d.namespace, d.autoscalers, d.crd)
 	d.onlyConcerned()
+	d.makersOf()
 	d.together(d.nodes, d.volumes, d.apiServices, d.manager)
 	d.events()
 	if ctx.Err() != nil {
@@ -311,7 +312,7 @@ func (d *reading) onlyConcerned() {
 func (d *reading) services() {
 	ns := d.Target.Namespace
 	each(d, "services", &d.Services, d.client.CoreV1().Services(ns).Get)
-	each(d, "horizontalpodautoscalers.autoscaling", &d.Autoscalers, d.client.AutoscalingV2().HorizontalPodAutoscalers(ns).Get)
+	each(d, "ingresses.networking.k8s.io", &d.Ingresses, d.client.NetworkingV1().Ingresses(ns).Get)
 	each(d, "persistentvolumeclaims", &d.Claims, d.client.CoreV1().PersistentVolumeClaims(ns).Get)
 }
 

@@ -3,12 +3,15 @@ package diagnosis
 import (
 	"slices"
 
+	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kctl-ctrl/kctl-ctrl/watch/owners"
@@ -96,10 +99,125 @@ func (d *reading) volumes() {
 			d.Claims = append(d.Claims, *c)
 		}
 	}
+	wanted := []string{}
+	if d.targetIs("persistentvolumes") {
+		wanted = append(wanted, d.Target.Name)
+	}
+	for i := range d.Claims {
+		if c := &d.Claims[i]; c.Spec.VolumeName != "" && c.Status.Phase != corev1.ClaimBound {
+			wanted = append(wanted, c.Spec.VolumeName)
+		}
+	}
+	for _, name := range wanted[:min(len(wanted), maxEventObjects)] {
+		v, err := d.client.CoreV1().PersistentVolumes().Get(d.ctx, name, metav1.GetOptions{})
+		if err != nil {
+			d.gap("persistentvolumes", "", err)
+			continue
+		}
+		d.Volumes = append(d.Volumes, *v)
+	}
 	if slices.ContainsFunc(d.Claims, func(c corev1.PersistentVolumeClaim) bool { return c.Status.Phase == corev1.ClaimPending }) {
 		list(d, "storageclasses.storage.k8s.io", "", &d.StorageClasses, metav1.ListOptions{}, d.client.StorageV1().StorageClasses().List,
 			func(l *storagev1.StorageClassList) []storagev1.StorageClass { return l.Items })
 	}
+}
+
+// autoscalers reads those in question, and those that scale a workload in
+// question.
+func (d *reading) autoscalers() {
+	ns := d.Target.Namespace
+	all := d.client.AutoscalingV2().HorizontalPodAutoscalers(ns)
+	if len(d.concerned["horizontalpodautoscalers.autoscaling"]) > 0 {
+		each(d, "horizontalpodautoscalers.autoscaling", &d.Autoscalers, all.Get)
+		return
+	}
+	var scaled []*owners.Object
+	for _, t := range []string{"deployments.apps", "statefulsets.apps", "replicasets.apps", "replicationcontrollers"} {
+		scaled = append(scaled, d.concerned[t]...)
+	}
+	if len(scaled) == 0 {
+		return
+	}
+	list(d, "horizontalpodautoscalers.autoscaling", ns, &d.Autoscalers, metav1.ListOptions{}, all.List,
+		func(l *autoscalingv2.HorizontalPodAutoscalerList) []autoscalingv2.HorizontalPodAutoscaler {
+			return slices.DeleteFunc(l.Items, func(h autoscalingv2.HorizontalPodAutoscaler) bool {
+				return !slices.ContainsFunc(scaled, func(o *owners.Object) bool {
+					return o.Kind == h.Spec.ScaleTargetRef.Kind && o.Name == h.Spec.ScaleTargetRef.Name
+				})
+			})
+		})
+}
+
+// makersOf reads the workloads whose pods a Service would select, where it selects
+// none.
+func (d *reading) makersOf() {
+	if !d.targetIs("services") || len(d.Pods) > 0 || len(d.Services) == 0 || len(d.Services[0].Spec.Selector) == 0 {
+		return
+	}
+	ns := d.Target.Namespace
+	d.together(
+		func() {
+			list(d, "deployments.apps", ns, &d.Deployments, metav1.ListOptions{}, d.client.AppsV1().Deployments(ns).List, func(l *appsv1.DeploymentList) []appsv1.Deployment { return l.Items })
+		},
+		func() {
+			list(d, "statefulsets.apps", ns, &d.StatefulSets, metav1.ListOptions{}, d.client.AppsV1().StatefulSets(ns).List, func(l *appsv1.StatefulSetList) []appsv1.StatefulSet { return l.Items })
+		},
+		func() {
+			list(d, "daemonsets.apps", ns, &d.DaemonSets, metav1.ListOptions{}, d.client.AppsV1().DaemonSets(ns).List, func(l *appsv1.DaemonSetList) []appsv1.DaemonSet { return l.Items })
+		},
+		func() {
+			list(d, "replicasets.apps", ns, &d.ReplicaSets, metav1.ListOptions{}, d.client.AppsV1().ReplicaSets(ns).List, func(l *appsv1.ReplicaSetList) []appsv1.ReplicaSet { return l.Items })
+		},
+		func() {
+			list(d, "replicationcontrollers", ns, &d.Controllers, metav1.ListOptions{}, d.client.CoreV1().ReplicationControllers(ns).List, func(l *corev1.ReplicationControllerList) []corev1.ReplicationController { return l.Items })
+		},
+	)
+	d.onlyMakers()
+	// Their Events say what keeps them from making pods.
+	made, _ := d.makers(ns, labels.SelectorFromSet(d.Services[0].Spec.Selector))
+	for _, m := range made {
+		if o := d.Graph.Object(m.UID); o != nil && !slices.Contains(d.concerned[m.Type()], o) {
+			d.concerned[m.Type()] = append(d.concerned[m.Type()], o)
+		}
+	}
+}
+
+var crdsResource = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+
+// crd reads a CustomResourceDefinition and, if it is being deleted, the metadata
+// of the objects of its type: the API server waits for them.
+func (d *reading) crd() {
+	if !d.targetIs("customresourcedefinitions.apiextensions.k8s.io") {
+		return
+	}
+	o, err := d.objects.Resource(crdsResource).Get(d.ctx, d.Target.Name, metav1.GetOptions{})
+	if err != nil {
+		d.gap("customresourcedefinitions.apiextensions.k8s.io", "", err)
+		return
+	}
+	c := &CRD{}
+	c.Group, _, _ = unstructured.NestedString(o.Object, "spec", "group")
+	c.Resource, _, _ = unstructured.NestedString(o.Object, "spec", "names", "plural")
+	conditions, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
+	for _, item := range conditions {
+		m, _ := item.(map[string]any)
+		text := func(key string) string { s, _ := m[key].(string); return s }
+		c.Conditions = append(c.Conditions, metav1.Condition{Type: text("type"), Status: metav1.ConditionStatus(text("status")), Reason: text("reason"), Message: text("message")})
+	}
+	d.mu.Lock()
+	d.CRD = c
+	d.mu.Unlock()
+	kinds, err := d.owners.Kinds(d.ctx)
+	if err != nil || !d.deleting() {
+		return
+	}
+	t, served := kinds.Resource(c.Group, c.Resource)
+	if !served {
+		return
+	}
+	c.Instances, err = d.owners.Select(d.ctx, t, "", "")
+	d.gap(t.String(), "", err)
+	c.Complete = err == nil
 }
 
 var apiServicesResource = schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}

@@ -141,6 +141,8 @@ var (
 	limitText   = regexp.MustCompile(`(maximum|minimum|max limit to request ratio) .* usage per|usage per (Container|Pod)`)
 	webhookText = regexp.MustCompile(`admission webhook "([^"]*)" denied the request`)
 	webhookCall = regexp.MustCompile(`failed calling webhook "([^"]*)"`)
+	policyText  = regexp.MustCompile(`ValidatingAdmissionPolicy '([^']*)'(?: with binding '([^']*)')? denied request: (.*)`)
+	classText   = regexp.MustCompile(`no PriorityClass with name (\S+) was found`)
 	accountText = regexp.MustCompile(`error looking up service account ([^/]+)/([^:]+):`)
 )
 
@@ -189,6 +191,13 @@ func (f *Facts) readRefusal(r refusal) *draft {
 	case webhookText.MatchString(r.message):
 		name := webhookText.FindStringSubmatch(r.message)[1]
 		return because("WebhookDenied", r.by, "admission webhook %s refuses its pods", name).next("change the template as the message asks, or ask who runs the webhook")
+	case policyText.MatchString(r.message):
+		m := policyText.FindStringSubmatch(r.message)
+		return because("PolicyDenied", r.by, "ValidatingAdmissionPolicy %s refuses its pods: %s", m[1], m[3]).
+			next("change the template as the policy asks: kubectl get validatingadmissionpolicy %s -o yaml", word(m[1]))
+	case classText.MatchString(r.message):
+		name := classText.FindStringSubmatch(r.message)[1]
+		return because("MissingPriorityClass", r.by, "its pods are refused: PriorityClass %s is not there", name).next("create it, or correct priorityClassName in the template: kubectl get priorityclasses")
 	case limitText.MatchString(r.message):
 		d := because("LimitRange", r.by, "a LimitRange of the namespace forbids its pods' requests or limits")
 		for i := range f.LimitRanges {

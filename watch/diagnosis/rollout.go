@@ -54,6 +54,39 @@ func (f *Facts) pod(namespace, name string) *corev1.Pod {
 	return &f.Pods[i]
 }
 
+// rollbackBlocked: an ordered StatefulSet waits for each of its pods to be ready
+// before it replaces any, so that a broken pod of another revision blocks the
+// update that would replace it (k8s.io/kubernetes v1.37.1
+// pkg/controller/statefulset/stateful_set_control.go processReplica).
+func rollbackBlocked(f *Facts) []*draft {
+	var out []*draft
+	for i := range f.StatefulSets {
+		s := &f.StatefulSets[i]
+		rolling := s.Spec.UpdateStrategy.RollingUpdate
+		if s.Spec.PodManagementPolicy == appsv1.ParallelPodManagement || s.Spec.UpdateStrategy.Type == appsv1.OnDeleteStatefulSetStrategyType || s.Status.UpdateRevision == "" || s.Status.ObservedGeneration < s.Generation {
+			continue
+		}
+		for k := range f.Pods {
+			p := &f.Pods[k]
+			revision := p.Labels[appsv1.ControllerRevisionHashLabelKey]
+			if !ownedBy(p.OwnerReferences, s.UID) || revision == "" || revision == s.Status.UpdateRevision || podReady(p) || p.DeletionTimestamp != nil {
+				continue
+			}
+			if rolling != nil && rolling.Partition != nil && *rolling.Partition > 0 && revision == s.Status.CurrentRevision {
+				continue // the partition may keep it there
+			}
+			r := refOf("apps", "v1", "statefulsets", s)
+			d := because("RollbackBlocked", r, "StatefulSet %s wants revision %s, and pod %s of revision %s is not ready: the StatefulSet waits for it, and does not replace it", s.Name, s.Status.UpdateRevision, p.Name, revision).
+				see(r, "status.updateRevision", s.Status.UpdateRevision).
+				see(podRef(p), "metadata.labels[controller-revision-hash]", revision).
+				see(podRef(p), "status.conditions[type=Ready]", conditionWords(p, corev1.PodReady))
+			out = append(out, d.next("delete the pod, and it is made again with the wanted revision: %s", kubectl("delete", podRef(p))))
+			break
+		}
+	}
+	return out
+}
+
 // heldBackUpdates: pods of an old revision that stay by the set's own strategy.
 func heldBackUpdates(f *Facts) []*draft {
 	var out []*draft
@@ -100,9 +133,13 @@ func rollouts(f *Facts) []*draft {
 		want := orOne(d.Spec.Replicas)
 		for _, c := range d.Status.Conditions {
 			if c.Type == appsv1.DeploymentProgressing && c.Status == corev1.ConditionFalse && c.Reason == "ProgressDeadlineExceeded" {
-				out = append(out, because("ProgressDeadline", r, "the rollout of Deployment %s has made no progress within its deadline", d.Name).symptom().
+				found := because("ProgressDeadline", r, "the rollout of Deployment %s has made no progress within its deadline", d.Name).symptom().
 					see(r, "status.conditions[type=Progressing]", c.Reason+": "+c.Message).
-					next("it is what follows, not the cause; to go back: kubectl rollout undo %s%s", word("deployment/"+d.Name), in(d.Namespace)))
+					next("this is what follows, not the cause: kubectl rollout status %s%s", word("deployment/"+d.Name), in(d.Namespace))
+				if f.hasHistory(d) {
+					found.next("this is what follows, not the cause; to go back: kubectl rollout undo %s%s", word("deployment/"+d.Name), in(d.Namespace))
+				}
+				out = append(out, found)
 			}
 		}
 		if d.Spec.Paused || want == 0 || d.Status.UpdatedReplicas >= want && d.Status.Replicas <= want && d.Status.AvailableReplicas >= want {
@@ -135,6 +172,14 @@ func rollouts(f *Facts) []*draft {
 		}
 	}
 	return out
+}
+
+// hasHistory reports whether there is a revision to go back to.
+func (f *Facts) hasHistory(d *appsv1.Deployment) bool {
+	newest := f.replicaSetOf(d)
+	return slices.ContainsFunc(f.ReplicaSets, func(rs appsv1.ReplicaSet) bool {
+		return ownedBy(rs.OwnerReferences, d.UID) && newest != nil && rs.UID != newest.UID
+	})
 }
 
 func strategy(d *appsv1.Deployment) (unavailable, surge string) {

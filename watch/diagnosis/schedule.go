@@ -27,8 +27,14 @@ func unschedulable(f *Facts) []*draft {
 		switch {
 		case none:
 			d.Text = fmt.Sprintf("there is no node for pod %s: the cluster has none", p.Name)
-		case len(f.Nodes) > 0:
-			f.fit(p).explain(d, p)
+		default:
+			if len(f.Nodes) > 0 {
+				f.fit(p).explain(d, p)
+			}
+			if d.Cause == "Unschedulable" && f.place(d, p) {
+				d.see(r, "status.conditions[type=PodScheduled]", c.Message)
+				return d.Cause + d.Text, d
+			}
 		}
 		if d.Cause == "Unschedulable" && !none {
 			d.likely()

@@ -3,16 +3,12 @@ package diagnosis
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/util/intstr"
 
-	"github.com/kctl-ctrl/kctl-ctrl/watch/owners"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -156,131 +152,6 @@ func suspended(f *Facts) []*draft {
 func finished(j *batchv1.Job) bool {
 	return slices.ContainsFunc(j.Status.Conditions, func(c batchv1.JobCondition) bool {
 		return (c.Type == batchv1.JobComplete || c.Type == batchv1.JobFailed) && c.Status == corev1.ConditionTrue
-	})
-}
-
-// serviceSelector: a Service without endpoints.
-func serviceSelector(f *Facts) []*draft {
-	var out []*draft
-	for i := range f.Services {
-		s := &f.Services[i]
-		if len(s.Spec.Selector) == 0 || s.Spec.Type == corev1.ServiceTypeExternalName {
-			continue
-		}
-		r := core("services", s)
-		selector := labels.SelectorFromSet(s.Spec.Selector)
-		if !f.Graph.Listed("", "pods", s.Namespace) {
-			continue // its pods cannot be counted
-		}
-		var matching []string
-		var nearly []*owners.Object
-		for _, o := range f.Graph.Objects() {
-			if o.Type() != "pods" || o.Namespace != s.Namespace {
-				continue
-			}
-			switch {
-			case selector.Matches(labels.Set(o.Labels)):
-				matching = append(matching, o.Name)
-			case nearlyMatches(s.Spec.Selector, o.Labels):
-				nearly = append(nearly, o)
-			}
-		}
-		if len(matching) == 0 {
-			d := because("SelectorMismatch", r, "the selector of Service %s matches no pod in its namespace", s.Name).
-				see(r, "spec.selector", labels.Set(s.Spec.Selector))
-			for _, o := range nearly[:min(len(nearly), 3)] {
-				d.see(o.Ref, "metadata.labels", differing(s.Spec.Selector, o.Labels))
-			}
-			out = append(out, d.next("compare the selector with the labels of the pods: kubectl get pods --show-labels%s", in(s.Namespace)))
-			continue
-		}
-		out = append(out, f.servicePods(s, r, matching)...)
-	}
-	return out
-}
-
-// nearlyMatches: all labels of the selector fit but one; where the selector has
-// no other, that one must look like a slip.
-func nearlyMatches(selector, have map[string]string) bool {
-	wrong, slip := 0, false
-	for key, want := range selector {
-		if value, has := have[key]; !has || value != want {
-			wrong++
-			slip = has && alike(value, want)
-		}
-	}
-	return wrong == 1 && (slip || len(selector) > 1)
-}
-
-// alike reports whether two words differ by a slip: one begins with the other,
-// or at most two letters differ.
-func alike(a, b string) bool {
-	if strings.HasPrefix(a, b) || strings.HasPrefix(b, a) {
-		return true
-	}
-	if len(a) != len(b) {
-		return false
-	}
-	differ := 0
-	for i := range len(a) {
-		if a[i] != b[i] {
-			differ++
-		}
-	}
-	return differ <= 2
-}
-
-// differing are the labels of a pod that keep a selector from it.
-func differing(selector, have map[string]string) string {
-	out := labels.Set{}
-	for key, value := range selector {
-		if have[key] != value {
-			out[key] = have[key]
-		}
-	}
-	return out.String()
-}
-
-func (f *Facts) servicePods(s *corev1.Service, r state.Ref, matching []string) []*draft {
-	ready := 0
-	var notReady []*corev1.Pod
-	var unnamed []string
-	for i := range f.Pods {
-		p := &f.Pods[i]
-		if !slices.Contains(matching, p.Name) || p.Namespace != s.Namespace {
-			continue
-		}
-		if podReady(p) {
-			ready++
-		} else {
-			notReady = append(notReady, p)
-		}
-		for _, port := range s.Spec.Ports {
-			if port.TargetPort.Type == intstr.String && !hasPort(p, port.TargetPort.StrVal) && !slices.Contains(unnamed, port.TargetPort.StrVal) {
-				unnamed = append(unnamed, port.TargetPort.StrVal)
-			}
-		}
-	}
-	var out []*draft
-	for _, name := range unnamed {
-		out = append(out, because("PortMismatch", r, "Service %s sends to a port named %s, and a pod it selects has none of that name", s.Name, name).
-			see(r, "spec.ports[].targetPort", name).next("kubectl get pods %s -o jsonpath='{.items[*].spec.containers[*].ports}'", "-l "+word(labels.Set(s.Spec.Selector).String())+in(s.Namespace)))
-	}
-	if ready == 0 && len(notReady) > 0 && !s.Spec.PublishNotReadyAddresses {
-		d := because("NoReadyPod", r, "Service %s selects %s, and none is ready: it has no endpoints", s.Name, plural(len(notReady), "pod", "pods")).symptom().
-			see(r, "spec.selector", labels.Set(s.Spec.Selector))
-		for _, p := range notReady[:min(len(notReady), 3)] {
-			d.see(podRef(p), "status.conditions[type=Ready]", conditionWords(p, corev1.PodReady))
-		}
-		out = append(out, d.next("kctl-ctrl why %s%s", word("pod/"+notReady[0].Name), in(s.Namespace)))
-	}
-	return out
-}
-
-func hasPort(p *corev1.Pod, name string) bool {
-	containers := slices.Concat(p.Spec.Containers, p.Spec.InitContainers)
-	return slices.ContainsFunc(containers, func(c corev1.Container) bool {
-		return slices.ContainsFunc(c.Ports, func(port corev1.ContainerPort) bool { return port.Name == name })
 	})
 }
 
