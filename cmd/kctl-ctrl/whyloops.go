@@ -188,6 +188,8 @@ func nobodys(target *owners.Object) string {
 		text += ": the scheduler and the kubelet do"
 	case target.Type() == "nodes":
 		return "The node-lifecycle loop judges all nodes at once: it is not run for one."
+	case target.Type() == "customresourcedefinitions.apiextensions.k8s.io":
+		text += ": the API server does"
 	case strings.Contains(target.Group, "."):
 		text += ": the operator of that API does"
 	}

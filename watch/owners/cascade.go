@@ -12,6 +12,8 @@ import (
 // Cascade plays the deletion of the targets on a copy of the graph and reports
 // what it does. Context, Gaps, Complete and Cost are the caller's to fill in.
 //
+// The deletion of a Namespace or a CustomResourceDefinition includes its content.
+//
 // It goes in rounds: what one round changes, the next one reacts to. Within a
 // round GC's workers give no order. When nothing moves any more, finalizers that
 // are not GC's are taken off, as if those who serve them had done so, and the
@@ -47,6 +49,8 @@ type node struct {
 	behind  []*node
 	verdict state.OwnerVerdict // why GC gave up on it, if it did
 	touched bool
+	// content is what goes before it: see content.go.
+	content []*node
 }
 
 func (n *node) has(finalizer string) bool { return slices.Contains(n.finalizers, finalizer) }
@@ -74,12 +78,15 @@ type play struct {
 	// races are the objects that GC deletes in the foreground only if it comes
 	// to them before their owner, which does not wait for them, is gone.
 	races []*node
+	// within are the deleted objects that contain an object.
+	within map[string][]*node
 }
 
 func newPlay(g *Graph) *play {
 	p := &play{
 		graph: g, nodes: make(map[string]*node, len(g.byUID)), dependents: map[string]map[string]*node{},
 		queue: map[string]*node{}, orphaning: map[string]*node{}, marked: map[string]*node{}, step: 1,
+		within: map[string][]*node{},
 	}
 	for uid, o := range g.byUID {
 		p.nodes[uid] = &node{
@@ -167,6 +174,7 @@ func (p *play) delete(n *node, policy state.CascadePolicy, why string) {
 	}
 	n.deleting = true
 	p.mark(n)
+	p.empties(n)
 	if p.finalize(n) || already {
 		return
 	}
@@ -191,6 +199,7 @@ func (p *play) finalize(n *node) bool {
 	if n.conditional && len(n.behind) == 0 {
 		n.behind = p.released
 	}
+	p.emptied(n)
 	for _, d := range p.dependentsOf(n) {
 		p.add(d)
 	}
@@ -237,8 +246,13 @@ func (p *play) justGone(ref state.OwnerRef) bool {
 	return owner != nil && owner.gone && owner.step == p.step
 }
 
-// attempt is GC's attemptToDeleteItem.
+// attempt is GC's attemptToDeleteItem, after what contains other objects is empty.
 func (p *play) attempt(n *node) {
+	if n.has(contentFinalizer) {
+		p.mark(n)
+		p.empty(n)
+		return
+	}
 	if n.deleting && !n.foreground() {
 		p.mark(n)
 		return

@@ -6,10 +6,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// foreign are the finalizers that are not GC's.
+// foreign are the finalizers that are neither GC's nor for its content.
 func (n *node) foreign() []string {
 	return slices.DeleteFunc(slices.Clone(n.finalizers), func(f string) bool {
-		return f == metav1.FinalizerOrphanDependents || f == metav1.FinalizerDeleteDependents
+		return f == metav1.FinalizerOrphanDependents || f == metav1.FinalizerDeleteDependents || f == contentFinalizer
 	})
 }
 
@@ -48,7 +48,7 @@ func (p *play) blame(held []*node) {
 		for queue := []*node{h}; len(queue) > 0; {
 			n := queue[0]
 			queue = queue[1:]
-			var waiting []*node
+			waiting := p.waitForContent(n)
 			for _, d := range p.dependentsOf(n) { // kept while n is there
 				if !d.deleting && !n.foreground() {
 					waiting = append(waiting, d)

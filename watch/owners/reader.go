@@ -285,6 +285,11 @@ func (r *Reader) ScanAround(ctx context.Context, s Scope, targets []*Object) (*G
 	for i, t := range targets {
 		graph.Add(t)
 		found[i], uids[i] = graph.Object(t.UID), t.UID
+		if group, resource := t.typeOf(); t.isCRD() {
+			if _, served := graph.kinds.Resource(group, resource); !served {
+				r.gap(state.ReadGap{Type: resource + "." + group, Reason: "unavailable", Message: "not served: its objects, if there are any, cannot be read"})
+			}
+		}
 	}
 	return graph, found, r.CompleteOwners(ctx, graph, append(graph.Descendants(uids...), found...))
 }

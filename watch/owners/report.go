@@ -56,22 +56,34 @@ func number(objects []state.CascadeObject) {
 	}
 }
 
-// reached are the descendants that the deletion can have touched: the walk
-// stops at what stays as it is.
+// reached are what the targets own and contain, as far as the deletion can have
+// touched it: the walk stops at what stays as it is.
 func (p *play) reached(targets []*Object) []*Object {
-	uids := make([]string, len(targets))
-	for i, t := range targets {
-		uids[i] = t.UID
-	}
+	seen := map[string]bool{}
 	var list []*Object
-	for _, d := range p.graph.Descendants(uids...) {
-		n := p.nodes[d.UID]
-		direct := slices.ContainsFunc(d.Owners, func(r state.OwnerRef) bool {
-			owner := p.nodes[r.UID]
-			return owner != nil && owner.touched && owner.deleting
-		})
-		if n.touched || direct {
-			list = append(list, d)
+	for work := targets; len(work) > 0; {
+		uids := make([]string, len(work))
+		for i, o := range work {
+			uids[i] = o.UID
+		}
+		found := append(slices.Clone(work), p.graph.Descendants(uids...)...)
+		work = nil
+		for _, d := range found {
+			if seen[d.UID] {
+				continue
+			}
+			seen[d.UID] = true
+			n := p.nodes[d.UID]
+			for _, item := range n.content {
+				work = append(work, item.Object)
+			}
+			direct := slices.ContainsFunc(d.Owners, func(r state.OwnerRef) bool {
+				owner := p.nodes[r.UID]
+				return owner != nil && owner.touched && owner.deleting
+			})
+			if n.touched || direct || len(p.within[d.UID]) > 0 {
+				list = append(list, d)
+			}
 		}
 	}
 	slices.SortFunc(list, compareObjects)
@@ -89,6 +101,9 @@ func (p *play) row(n *node) state.CascadeObject {
 		row.Fate = state.FateHeld
 	case n.gone && n.conditional:
 		row.Fate = state.FateBehind
+		if held := n.held(); len(held) > 0 {
+			n.behind = held[:min(len(held), maxBehind)]
+		}
 		for _, b := range n.behind {
 			row.Behind = append(row.Behind, b.Ref)
 		}
@@ -114,6 +129,10 @@ func (p *play) row(n *node) state.CascadeObject {
 // does not delete.
 func (p *play) waiting(n *node, row *state.CascadeObject) {
 	row.Fate = state.FateStuck
+	if n.has(contentFinalizer) && len(p.graph.kinds.Failed()) > 0 {
+		row.Why = "the namespace controller finishes no namespace before it can discover every type; it cannot discover " + listing(p.undiscovered())
+		return
+	}
 	var names []string
 	for _, d := range p.blocking(n) {
 		names = append(names, d.Ref.String())
@@ -185,7 +204,14 @@ func (p *play) notes(targets []*Object, objects []state.CascadeObject) []string 
 			notes = append(notes, fmt.Sprintf("%s: by their names claims of %s, and nobody owns them: they stay, with their data (whenDeleted: Retain of its persistentVolumeClaimRetentionPolicy)", listing(claims), t.Ref))
 		}
 		if !t.Deleting.IsZero() {
-			notes = append(notes, fmt.Sprintf("%s is being deleted already, since %s", t.Ref, t.Deleting.Format("2006-01-02T15:04:05Z")))
+			note := fmt.Sprintf("%s is being deleted already, since %s", t.Ref, t.Deleting.Format("2006-01-02T15:04:05Z"))
+			if held := p.nodes[t.UID].held(); len(held) > 0 {
+				note += fmt.Sprintf(", and is stuck: it waits for %s, held by %s", held[0].Ref, listing(held[0].heldBy))
+				if len(held) > 1 {
+					note += fmt.Sprintf(", and %d more", len(held)-1)
+				}
+			}
+			notes = append(notes, note)
 		}
 	}
 	goes := func(resource string) bool {
@@ -206,15 +232,20 @@ func (p *play) notes(targets []*Object, objects []state.CascadeObject) []string 
 		}
 		notes = append(notes, "no owner waits for "+listing(names)+": if the owner is gone before GC comes to it, it goes first and what it owns after it")
 	}
+	if failed := p.undiscovered(); len(failed) > 0 {
+		notes = append(notes, "GC may not see what is served by "+listing(failed)+", which cannot be discovered now: dependents there stay until it is back, and nothing waits for them")
+	}
+	return notes
+}
+
+// undiscovered are the group versions that could not be discovered.
+func (p *play) undiscovered() []string {
 	var failed []string
 	for gv := range p.graph.kinds.Failed() {
 		failed = append(failed, gv.String())
 	}
-	if len(failed) > 0 {
-		slices.Sort(failed)
-		notes = append(notes, "GC may not see what is served by "+listing(failed)+", which cannot be discovered now: dependents there stay until it is back, and nothing waits for them")
-	}
-	return notes
+	slices.Sort(failed)
+	return failed
 }
 
 // claimsLeft are the PersistentVolumeClaims that a StatefulSet made and does not own.
@@ -246,10 +277,10 @@ func listing(names []string) string {
 // special says what others than GC do when an object of some types is deleted.
 func special(t *Object) string {
 	switch {
-	case t.Group == "" && t.Resource == "namespaces":
-		return "namespace " + t.Name + ": the namespace loop deletes everything in it, whoever owns it; shown here is only what ownerReferences say"
-	case t.Group == "apiextensions.k8s.io" && t.Resource == "customresourcedefinitions":
-		return t.String() + ": the API server deletes every object of the type with it"
+	case t.isNamespace():
+		return "namespace " + t.Name + ": the namespace controller deletes everything in it, pods first, in the background whatever the policy"
+	case t.isCRD():
+		return t.String() + ": the API server deletes every object of the type with it, in the background whatever the policy"
 	}
 	return ""
 }
