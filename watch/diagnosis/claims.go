@@ -78,6 +78,9 @@ func (f *Facts) claim(c *corev1.PersistentVolumeClaim) *draft {
 			d.Text = fmt.Sprintf("claim %s is bound when a node is found for a pod that uses it: %s", c.Name, few(users))
 			return d.next("kctl-ctrl why %s%s", word("pod/"+users[0]), in(c.Namespace))
 		}
+		if !f.Known["pods"] {
+			d.likely() // whether one uses it is not known
+		}
 		return d.next("start a pod that uses it")
 	}
 	if class.Provisioner == noProvisioner {

@@ -273,6 +273,9 @@ func crashing(f *Facts) []*draft {
 			d.see(r, c.path+".restartCount", c.status.RestartCount)
 			if t != nil {
 				d.see(r, path, endWords(t))
+				if (t.ExitCode == 137 || t.ExitCode == 143) && (c.spec.LivenessProbe != nil || c.spec.StartupProbe != nil) {
+					d.likely() // by a signal, which a failing probe sends too
+				}
 			}
 			return c.status.Name, d.next("kubectl logs %s -c %s --previous%s", word("pod/"+p.Name), word(c.status.Name), in(p.Namespace))
 		}

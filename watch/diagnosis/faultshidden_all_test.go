@@ -1,0 +1,5 @@
+//go:build faults
+
+package diagnosis
+
+func init() { hideAll = true }
