@@ -1,6 +1,7 @@
 package diagnosis
 
 import (
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -194,6 +195,26 @@ func TestPauseAfterTheRollout(t *testing.T) {
 	found := Findings(facts(t, strings.TrimPrefix(docs(replaced(deployment, "replicas: 3\n", "replicas: 3\n  paused: true\n"), replaced(replicaSet, "web:1", "web:2")), "\n")))
 	if len(found) != 1 || found[0].Cause != "Paused" || found[0].Role != state.RoleRemark {
 		t.Errorf("found %+v", found)
+	}
+}
+
+// Every cause is documented, and nothing else is.
+func TestCausesAreDocumented(t *testing.T) {
+	page, err := os.ReadFile("../../docs/why.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var documented []string
+	for line := range strings.SplitSeq(string(page), "\n") {
+		if cells := strings.Split(line, "|"); len(cells) > 2 && !strings.Contains(cells[1], "---") && strings.TrimSpace(cells[1]) != "cause" {
+			documented = append(documented, strings.Split(strings.TrimSpace(cells[1]), ", ")...)
+		}
+	}
+	causes := Causes()
+	slices.Sort(causes)
+	slices.Sort(documented)
+	if !slices.Equal(causes, documented) {
+		t.Errorf("looked for:\n%s\ndocumented:\n%s", causes, documented)
 	}
 }
 

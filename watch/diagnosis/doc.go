@@ -12,7 +12,9 @@
 // its owners up to the root and what it owns (by watch/owners), their Events,
 // and then only what those give reason to ask for: nodes where a pod has none,
 // quotas and limits where pods were refused, claims and storage classes where
-// pods have volumes, APIServices where a namespace does not go. What may not be
+// pods have volumes, APIServices where a namespace does not go, the workloads that
+// would make the pods of a Service that selects none, the autoscalers of a workload,
+// the objects of a type whose CustomResourceDefinition is deleted. What may not be
 // read is a gap, and a check that needs it is silent: an absence is claimed only
 // where a complete list was read. Of Secrets and ConfigMaps the metadata alone is
 // read.
