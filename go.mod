@@ -238,7 +238,9 @@ require (
 )
 
 tool (
+	github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl
 	honnef.co/go/tools/cmd/staticcheck
 	k8s.io/kubernetes/cmd/kube-controller-manager
 	k8s.io/kubernetes/cmd/kube-scheduler
+	k8s.io/kubernetes/cmd/kubectl
 )

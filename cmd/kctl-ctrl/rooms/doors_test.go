@@ -24,6 +24,10 @@ var doors = map[string]door{
 		only:   []string{"field Transport"},
 		reason: "its reverse proxy sends through the transport it is handed, which has the guard around it",
 	},
+	"cmd/kctl-ctrl/internal/recycle/recycle.go": {
+		only:   []string{"net/http.Client", "net/http.Transport", "field Transport"},
+		reason: "it empties the sandboxes of tests; TestTestHelpersAreForTests keeps it out of the program",
+	},
 	"cmd/kctl-ctrl/treetarget.go": {
 		only:   []string{"k8s.io/cli-runtime/pkg/resource.NewBuilder", "method ToRESTMapper"},
 		reason: "its RESTClientGetter is its own, made of the config of readOnlyConfig: cli-runtime gets no other",
