@@ -30,7 +30,7 @@ func (o *execOptions) runScreen(ctx context.Context, mode state.Mode, objects []
 	if !isTerminal(o.In) || !isTerminal(o.Out) || os.Getenv("TERM") == "dumb" {
 		return errors.New("--tui needs a terminal: leave it out, and the journal is printed as lines")
 	}
-	theme, err := tui.NewTheme(o.theme, colourProfile(o.Out, os.Getenv))
+	theme, err := themeFor(o.theme, o.Out, os.Getenv)
 	if err != nil {
 		return err
 	}

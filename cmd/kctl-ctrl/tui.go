@@ -161,7 +161,7 @@ func (o *tuiOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	theme, err := tui.NewTheme(o.theme, colourProfile(o.Out, os.Getenv))
+	theme, err := themeFor(o.theme, o.Out, os.Getenv)
 	if err != nil {
 		return err
 	}
@@ -410,12 +410,27 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
 
-// colourProfile is what the terminal shows. NO_COLOR counts when it is set to
-// anything at all (no-color.org).
+// themeFor is the theme of that name for the terminal. NO_COLOR, set to anything
+// at all (no-color.org), means the mono theme: bold and reverse video are no
+// colours, and mark the tab and the row that are selected.
+func themeFor(name string, out any, getenv func(string) string) (*tui.Theme, error) {
+	if _, err := tui.NewTheme(name, termenv.Ascii); err != nil {
+		return nil, err
+	}
+	if getenv("NO_COLOR") != "" {
+		name = "mono"
+	}
+	return tui.NewTheme(name, colourProfile(out, getenv))
+}
+
+// colourProfile is what the terminal shows.
 func colourProfile(out any, getenv func(string) string) tui.Profile {
 	file, ok := out.(*os.File)
-	if !ok || getenv("NO_COLOR") != "" || getenv("TERM") == "dumb" {
+	if !ok || getenv("TERM") == "dumb" {
 		return termenv.Ascii
+	}
+	if getenv("NO_COLOR") != "" {
+		return termenv.ANSI // which the mono theme uses without its colours
 	}
 	return termenv.NewOutput(file, termenv.WithUnsafe()).EnvColorProfile()
 }
