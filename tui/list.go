@@ -42,22 +42,34 @@ type list struct {
 	selected    string
 	cursor, top int
 	height      int
+	// sought: the cursor is to go to selected, wherever that row is.
+	sought bool
 }
 
+// seek puts the cursor on a row, once it is there.
+func (l *list) seek(id string) { l.selected, l.sought = id, true }
+
+// toTop puts the cursor on the first row, whatever that will be: after a sort or a
+// filter the list is another one.
+func (l *list) toTop() { l.selected, l.sought, l.cursor, l.top = "", false, 0, 0 }
+
 // sync finds the cursor's row again. One that has gone leaves the cursor where it
-// was.
+// was. A cursor on the first row stays there, whatever row that is: the list is
+// read from its top, until the cursor is moved.
 func (l *list) sync(r rows) {
 	n := r.Len()
 	if n == 0 {
 		l.cursor, l.top = 0, 0
 		return
 	}
-	if l.selected != "" {
+	if l.selected != "" && (l.sought || l.cursor > 0 || l.top > 0) {
 		if l.cursor >= n || r.ID(l.cursor) != l.selected {
 			if at := r.Find(l.selected); at >= 0 {
 				l.top += at - l.cursor // the row keeps its place on the screen
-				l.cursor = at
+				l.cursor, l.sought = at, false
 			}
+		} else {
+			l.sought = false
 		}
 	}
 	l.move(r, 0)

@@ -197,7 +197,7 @@ func (p *controllersPage) current(e *env) *state.Controller {
 // while a session starts, and the screen would open in the middle of them.
 func (p *controllersPage) update(msg tea.Msg, _ *env) tea.Cmd {
 	if _, ok := msg.(snapshotMsg); ok && !p.used {
-		p.list.selected, p.list.cursor, p.list.top = "", 0, 0
+		p.list.toTop()
 	}
 	return nil
 }
@@ -268,6 +268,7 @@ func (p *controllersPage) actions(e *env) []action {
 		{keys: []string{"o"}, label: "sort", help: "Sort by the next of: state, depth, errors, syncs, p99, writes.", do: func() tea.Cmd {
 			all := controllerSorts()
 			p.sort = all[(slices.Index(all, p.sort)+1)%len(all)]
+			p.list.toTop()
 			return nil
 		}},
 		{keys: []string{"Q"}, label: "queues", help: "Show its queues.", off: nothing, do: func() tea.Cmd {
@@ -405,7 +406,8 @@ func (p *controllersPage) focus(s subject, e *env) (tea.Cmd, bool) {
 		return nil, false
 	}
 	p.filter = filter{}
-	p.list.selected, p.used = s.controller, true
+	p.list.seek(s.controller)
+	p.used = true
 	p.list.sync(p.rows(e))
 	return nil, true
 }

@@ -229,7 +229,7 @@ func (p *informersPage) take(msg cacheOpened, e *env) tea.Cmd {
 	p.close()
 	p.opened = newCacheLevel(msg.typ, msg.cache)
 	if msg.to.object.Name != "" {
-		p.opened.list.selected = msg.to.object.Key()
+		p.opened.list.seek(msg.to.object.Key())
 	}
 	f, err := parseFilter(msg.to.filter, true)
 	if err != nil {

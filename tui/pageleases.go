@@ -301,7 +301,7 @@ func (p *leasesPage) focus(s subject, e *env) (tea.Cmd, bool) {
 		return nil, false
 	}
 	p.filter, p.nodes = filter{}, p.nodes || s.object.Namespace == "kube-node-lease"
-	p.list.selected = s.object.Key()
+	p.list.seek(s.object.Key())
 	p.list.sync(p.rows(e))
 	return nil, true
 }

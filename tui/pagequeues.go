@@ -101,7 +101,8 @@ func (p *queuesPage) take(o *keyOrder, e *env, took time.Duration) {
 // want puts the cursor on the key that was jumped to, once it is there.
 func (p *queuesPage) want() {
 	if p.wanted != "" && p.order.find(p.wanted) >= 0 {
-		p.list.selected, p.wanted = p.wanted, ""
+		p.list.seek(p.wanted)
+		p.wanted = ""
 	}
 }
 

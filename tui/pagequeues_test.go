@@ -143,7 +143,7 @@ func TestQueuesControls(t *testing.T) {
 		at = slices.IndexFunc(p.order.keys, func(k *state.Key) bool { return k.Phase == state.PhaseWaiting })
 	}
 	k := p.order.keys[at]
-	p.list.selected = p.order.ids[at]
+	p.list.seek(p.order.ids[at])
 	whole := k.Controller + " " + k.Queue + " " + k.Key
 
 	s.press("s").has("not now", "is not paused")

@@ -325,7 +325,7 @@ func (p *writesPage) focus(s subject, e *env) (tea.Cmd, bool) {
 	}
 	p.scope, p.filter = scope, filter{}
 	p.kept.again()
-	p.list.selected, p.list.cursor, p.list.top = "", 0, 0
+	p.list.toTop()
 	rows := p.rows(e)
 	if at := rows.Find(entryID(s.seq)); s.kind == onWrite && at >= 0 {
 		p.list.to(rows, at)

@@ -68,7 +68,7 @@ func (s *story) tell(links *state.Links, detail state.Detail) {
 	s.draw()
 	if first {
 		if at := slices.IndexFunc(s.items, func(r *storyRow) bool { return r.branch != nil && r.branch.Asked }); at >= 0 {
-			s.list.selected = s.items[at].id
+			s.list.seek(s.items[at].id)
 		}
 	}
 }
@@ -79,7 +79,7 @@ func (s *story) split(id string, apart bool, detail state.Detail) {
 	if apart {
 		s.list.selected = "" // the cursor stays on the place of the group
 	} else {
-		s.list.selected = id
+		s.list.seek(id)
 	}
 	s.tell(s.links, detail)
 }
