@@ -72,6 +72,10 @@ func (l *list) sync(r rows) {
 			l.sought = false
 		}
 	}
+	if l.sought { // and not there yet
+		l.show(n, l.cursor)
+		return
+	}
 	l.move(r, 0)
 }
 
@@ -83,10 +87,16 @@ func (l *list) to(r rows, at int) {
 	if n == 0 {
 		return
 	}
-	l.cursor = min(max(at, 0), n-1)
+	l.show(n, at)
+	l.sought = false
 	if id := r.ID(l.cursor); id != "" { // a row that is not loaded yet has none
 		l.selected = id
 	}
+}
+
+// show puts the cursor on row at of n and the window around it.
+func (l *list) show(n, at int) {
+	l.cursor = min(max(at, 0), n-1)
 	h := max(l.height, 1)
 	l.top = min(l.top, l.cursor)
 	l.top = max(l.top, l.cursor-h+1)
