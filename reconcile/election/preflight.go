@@ -79,6 +79,9 @@ type Held struct {
 // seen beside a lease that has expired: what it has written last says nothing of a
 // quiet cluster (docs/active.md).
 func (c Component) CheckLease(ctx context.Context, client kubernetes.Interface, namespace, name string) (Held, error) {
+	if err := c.checkOwner(&coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}); err != nil {
+		return Held{}, err // before it is there: to elect would create it
+	}
 	if namespace != c.Namespace || name != c.Name {
 		switch taken, err := c.inUse(ctx, client.CoordinationV1()); {
 		case err != nil:

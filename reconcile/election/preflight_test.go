@@ -75,6 +75,8 @@ func TestCheckLease(t *testing.T) {
 		"another, held, no time":     {manager, "mine", []runtime.Object{lease(manager.Name, "kcm", 0, never), lease("mine", "", 0)}, "", "kcm holds the lease"},
 		"the scheduler's":            {manager, "kube-scheduler", []runtime.Object{lease("kube-scheduler", "s", 0)}, "", "kube-scheduler's"},
 		"the controller manager's":   {scheduler, manager.Name, []runtime.Object{lease(manager.Name, "kcm", 0)}, "", "kube-controller-manager's"},
+		"the scheduler's, not there":  {manager, "kube-scheduler", nil, "", "kube-scheduler's"},
+		"the manager's, not there":    {scheduler, manager.Name, nil, "", "kube-controller-manager's"},
 		"an API server's":            {manager, "apiserver-x", []runtime.Object{lease("apiserver-x", "s", 0, labelled)}, "", "kube-apiserver's"},
 		"a node's":                   {manager, "n1", []runtime.Object{lease("n1", "s", 0, owned)}, "", "owned by Node n1"},
 		"a second scheduler's":       {manager, "batch", []runtime.Object{lease("batch", "s", 0, written("kube-scheduler"))}, "", "kube-scheduler's"},
