@@ -68,7 +68,7 @@ error. Without --base everything is new, so it is 1.`,
 	flags.StringVar(&o.color, "color", "auto", "auto, always or never")
 	flags.StringVar(&o.at, "at", "", "let CronJobs fire that are due in this minute, RFC 3339; otherwise they are suspended")
 	flags.DurationVar(&o.horizon, "horizon", 3*time.Second, "wait for keys due sooner than this")
-	flags.DurationVar(&o.timeout, "timeout", 2*time.Minute, "give up waiting for the loops after this long, and say what still moves")
+	flags.DurationVar(&o.timeout, "timeout", settleTimeout, "exit with 3 when the controllers have not settled after this duration, listing what is still in progress")
 	o.sandbox.addTo(flags)
 	o.logs.addTo(flags)
 	addControllerFlags(cmd, &o.controllers)
@@ -147,6 +147,7 @@ func (o *diffOptions) simulate(ctx context.Context, s *session, in diffInput) (*
 	if err := s.startSandbox(ctx, o.sandbox, o.controllers, "", state.ModeActive, progress.line); err != nil {
 		return nil, err
 	}
+	s.reportWaits(o.ErrOut)
 	cluster, err := plan.NewCluster(s.world)
 	if err != nil {
 		return nil, err
@@ -171,6 +172,7 @@ func (o *diffOptions) simulate(ctx context.Context, s *session, in diffInput) (*
 		if input.Before, err = cluster.Apply(ctx, in.old, options); err != nil {
 			return nil, fmt.Errorf("apply the base:\n%w", err)
 		}
+		progress.line("waiting for the base to settle")
 		if _, err := o.settle(ctx, s, &input); err != nil {
 			return nil, err
 		}
@@ -193,6 +195,7 @@ func (o *diffOptions) simulate(ctx context.Context, s *session, in diffInput) (*
 			return nil, fmt.Errorf("delete what only the base has:\n%w", err)
 		}
 	}
+	progress.line("waiting for the change to settle")
 	if input.Timers, err = o.settle(ctx, s, &input); err != nil {
 		return nil, err
 	}

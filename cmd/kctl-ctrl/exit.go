@@ -34,10 +34,14 @@ var errChanged = errors.New("changes")
 var errInterrupted = errors.New("interrupted")
 
 // unsettledError is what --until-settled ends with when time runs out.
-type unsettledError struct{ reasons []string }
+type unsettledError struct {
+	// reasons are the first of what is not idle; total counts all, where it is more.
+	reasons []string
+	total   int
+}
 
 func (e *unsettledError) Error() string {
-	return fmt.Sprintf("not settled in time: %d thing(s) still moving", len(e.reasons))
+	return "not settled in time: " + inProgress(max(e.total, len(e.reasons)))
 }
 
 // commandExit carries the exit code of a command run for the user.

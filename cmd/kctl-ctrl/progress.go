@@ -4,40 +4,87 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"time"
+
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/settle"
+	"github.com/kctl-ctrl/kctl-ctrl/render"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
-// progress says on standard error what is being waited for: on a terminal in
-// one line that is overwritten, elsewhere nothing at all.
+// progress tells on standard error what a command waits for: on a terminal in one
+// line that is overwritten, elsewhere in a line after 5 s and then at growing
+// intervals. A wait that is over sooner prints nothing there.
 type progress struct {
 	out      io.Writer
 	terminal bool
+	stopped  chan struct{}
 
 	mu    sync.Mutex
+	text  string
 	shown bool
 	ended bool
 }
 
+// newProgress begins to remind of what is waited for; done ends that.
 func newProgress(out io.Writer) *progress {
-	return &progress{out: out, terminal: isTerminal(out)}
+	p := newStatusLine(out)
+	go p.remind(time.Now())
+	return p
+}
+
+// newStatusLine is a progress that prints on a terminal only, and reminds of nothing.
+func newStatusLine(out io.Writer) *progress {
+	return &progress{out: out, terminal: isTerminal(out), stopped: make(chan struct{})}
 }
 
 // line replaces the line.
 func (p *progress) line(text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.text = render.Sanitise(text)
 	if !p.terminal || p.ended {
 		return
 	}
 	p.shown = true
-	fmt.Fprintf(p.out, "\r\x1b[K%s…", text)
+	fmt.Fprintf(p.out, "\r\x1b[K%s…", p.text)
+}
+
+// remind says again and again what is still waited for.
+func (p *progress) remind(began time.Time) {
+	for n := 0; ; n++ {
+		timer := time.NewTimer(settle.Pause(n))
+		select {
+		case <-timer.C:
+			p.again(time.Since(began))
+		case <-p.stopped:
+			timer.Stop()
+			return
+		}
+	}
+}
+
+func (p *progress) again(waited time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case p.ended || p.text == "":
+	case p.terminal:
+		fmt.Fprintf(p.out, "\r\x1b[K%s… (%s)", p.text, state.Short(waited))
+	default:
+		fmt.Fprintf(p.out, "still waiting after %s: %s\n", state.Short(waited), p.text)
+	}
 }
 
 // done takes the line away. Further calls do nothing.
 func (p *progress) done() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.shown && !p.ended {
+	if p.ended {
+		return
+	}
+	if p.shown {
 		fmt.Fprint(p.out, "\r\x1b[K")
 	}
 	p.ended = true
+	close(p.stopped)
 }

@@ -126,7 +126,7 @@ func (r *recorder) follow(streams genericiooptions.IOStreams, end context.Cancel
 	f := recordFollower{done: make(chan struct{})}
 	go func() {
 		defer close(f.done)
-		line := newProgress(streams.ErrOut)
+		line := newStatusLine(streams.ErrOut)
 		defer line.done()
 		ticker := time.NewTicker(time.Second)
 		defer ticker.Stop()

@@ -115,9 +115,9 @@ func (o *runOptions) addTo(cmd *cobra.Command) {
 	flags.BoolVar(&o.active, "active", false, "write for real: on a sandbox (the default with --sandbox), or on a cluster while holding the lease of kube-controller-manager, or of kube-scheduler; see --confirm")
 	o.elected.addTo(flags)
 	addImpersonate(flags, &o.impersonate)
-	flags.BoolVar(&o.untilSettled, "until-settled", false, "end when the loops have come to rest; what is due later is listed")
-	flags.DurationVar(&o.horizon, "horizon", 3*time.Second, "with --until-settled: keys due sooner than this are waited for")
-	flags.DurationVar(&o.timeout, "timeout", 0, "with --until-settled: give up after this long, standing by included (0 is never; required on a cluster)")
+	flags.BoolVar(&o.untilSettled, "until-settled", false, "exit once all queues are idle; list delayed keys")
+	flags.DurationVar(&o.horizon, "horizon", 3*time.Second, "with --until-settled: wait for keys due within this duration")
+	flags.DurationVar(&o.timeout, "timeout", settleTimeout, "with --until-settled: exit with 3 after this duration, listing what is still in progress; waiting for the lease counts; 0 waits forever, in a sandbox only")
 	flags.DurationVar(&o.duration, "for", 0, "end after this long; with --active on a cluster that counts from the start, standing by included, and not to be elected by then is an error")
 	flags.StringVar(&o.healthAddress, "health-address", "", "serve /healthz, /healthz/LOOP and /metrics on this loopback address; while standing by for election there is no loop to check")
 	o.manifests.addTo(flags, "apply these manifests to the sandbox first")
@@ -176,7 +176,7 @@ func (o *runOptions) check() (state.Mode, error) {
 	case !o.sandboxed && o.sandboxFlag() != "":
 		return "", fmt.Errorf("--%s describes a sandbox: add --sandbox", o.sandboxFlag())
 	case o.untilSettled && !o.sandboxed && o.timeout <= 0:
-		return "", errors.New("--until-settled on a cluster needs --timeout: others write there too, and it may never come to rest")
+		return "", errors.New("--until-settled on a cluster needs a --timeout above 0: others write there too, and it may never settle")
 	case o.horizon < 0 || o.timeout < 0 || o.duration < 0:
 		return "", errors.New("--horizon, --timeout and --for must not be negative")
 	}
@@ -319,6 +319,7 @@ func (o *runOptions) work(ctx context.Context, s *session, mode state.Mode, obje
 func (o *runOptions) wait(ctx context.Context, s *session) error {
 	switch {
 	case o.untilSettled:
+		s.reportWaits(o.ErrOut)
 		_, err := s.waitSettled(ctx, o.left(o.timeout))
 		return err
 	case o.duration > 0:
@@ -353,6 +354,10 @@ func (o *runOptions) started(mode state.Mode, context, server string) state.Sess
 	}
 }
 
+// settleTimeout is how long a wait for the controllers to settle lasts at most, where
+// nothing else is asked for.
+const settleTimeout = 5 * time.Minute
+
 // waitSettled waits until the loops have come to rest and returns what is due
 // later; a timeout of zero is none.
 func (s *session) waitSettled(ctx context.Context, timeout time.Duration) ([]settle.Due, error) {
@@ -381,7 +386,7 @@ func (s *session) waitSettled(ctx context.Context, timeout time.Duration) ([]set
 		s.note("settle", "the loops have come to rest")
 		return later, nil
 	case errors.Is(err, context.DeadlineExceeded) && errors.As(err, &moving):
-		return later, &unsettledError{reasons: moving.Busy}
+		return later, &unsettledError{reasons: moving.Busy, total: moving.Total()}
 	default:
 		return nil, context.Cause(waiting)
 	}

@@ -74,6 +74,9 @@ type Settler struct {
 	Probes []Probe
 	// Horizon is how far ahead a key may be due and still count as moving.
 	Horizon time.Duration
+	// Report, if set, is called by Wait while it waits: first after 5 s, then after
+	// twice as long each time; see [Pause].
+	Report func(Waiting)
 }
 
 // Look says what moves now, in words, and which keys are due after the horizon,
@@ -135,11 +138,19 @@ func (s *Settler) Wait(ctx context.Context) ([]Due, error) {
 	timer := time.NewTimer(pollEvery)
 	defer timer.Stop()
 	var still stillness
+	watch := newWatchman(time.Now())
 	for {
 		loops, writes := s.Loops.Changed(), s.Writes.Changed()
 		l := s.look()
-		if still.confirm(l, time.Now()) {
+		now := time.Now()
+		if still.confirm(l, now) {
 			return l.later, nil
+		}
+		if s.Report != nil {
+			watch.see(&l.busy, now)
+			if report, due := watch.report(&l.busy, now); due {
+				s.Report(report)
+			}
 		}
 		timer.Reset(pollEvery)
 		select {
@@ -176,11 +187,14 @@ type MovingError struct {
 	total int
 }
 
+// Total counts what still moved, what Busy leaves out included.
+func (e *MovingError) Total() int { return max(e.total, len(e.Busy)) }
+
 func (e *MovingError) Error() string {
-	if more := max(e.total, len(e.Busy)) - 1; more > 0 {
-		return fmt.Sprintf("the loops have not come to rest: %s and %d more", e.Busy[0], more)
+	if more := e.Total() - 1; more > 0 {
+		return fmt.Sprintf("not settled: %s and %d more", e.Busy[0], more)
 	}
-	return "the loops have not come to rest: " + e.Busy[0]
+	return "not settled: " + e.Busy[0]
 }
 
 func (e *MovingError) Unwrap() error { return e.Cause }

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/settle"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/hub"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+)
+
+// A wait names the keys, since when they have been waiting, and the last error.
+func TestAWaitNamesKeys(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := hub.New(hub.Options{})
+		defer h.Close()
+		for _, key := range []string{"shop/a", "shop/b", "shop/c", "shop/d"} {
+			h.Record(state.KeyAdded{Controller: "replicationcontroller-controller", Queue: "replicationmanager", Key: key, Cause: state.Cause{Kind: state.CauseUnknown}})
+		}
+		h.Record(state.KeyAdded{Controller: "job-controller", Queue: "job", Key: "shop/migrate"})
+		h.Record(state.KeyTaken{Controller: "job-controller", Queue: "job", Key: "shop/migrate", Sync: 1})
+		h.Record(state.KeyFinished{Failed: true, Controller: "job-controller", Queue: "job", Key: "shop/migrate", Sync: 1, Error: "quota\x1b[2J exceeded"})
+		h.Record(state.KeyAdded{Controller: "job-controller", Queue: "job", Key: "shop/migrate"})
+		h.Record(state.KeyTaken{Controller: "job-controller", Queue: "job", Key: "shop/migrate", Sync: 2})
+		snapshot := h.Flush()
+		w := settle.Waiting{For: 15 * time.Second, Total: 25, Items: []settle.Item{
+			{Text: "replicationcontroller-controller: 4 ready in queue replicationmanager", For: 14 * time.Second},
+			{Text: "job-controller: shop/migrate is being processed", For: 3 * time.Second},
+			{Text: "job-controller: shop/migrate is due in 200ms", For: 2 * time.Second},
+			{Text: "informer pods has not delivered its first list", For: 15 * time.Second},
+			{Text: "job-controller: 1 ready in queue other", For: time.Second},
+		}}
+		got := stillInProgress(w, snapshot, time.Now().Add(14*time.Second))
+		for i, line := range got {
+			got[i] = strings.ReplaceAll(line, `\x1b`, "ESC")
+		}
+		want := []string{
+			"waiting for 15s: 25 items still in progress",
+			"  - replicationcontroller-controller: shop/a queued for 14s",
+			"  - replicationcontroller-controller: shop/b queued for 14s",
+			"  - replicationcontroller-controller: shop/c queued for 14s",
+			"  - replicationcontroller-controller: 1 more in queue replicationmanager",
+			"  - job-controller: shop/migrate in flight for 3s, last error: " + strings.ReplaceAll(state.OneLine("quota\x1b[2J exceeded"), `\x1b`, "ESC"),
+			"  - job-controller: shop/migrate is due in 200ms, last error: " + strings.ReplaceAll(state.OneLine("quota\x1b[2J exceeded"), `\x1b`, "ESC"),
+			"  - informer pods has not delivered its first list (for 15s)",
+			"  - job-controller: 1 ready in queue other (for 1s)",
+			"  - and 20 more",
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+		}
+	})
+}
+
+// Where there is no terminal, a long wait is told of at growing intervals, and a
+// short one not at all.
+func TestProgressElsewhere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		p := newProgress(&out)
+		p.line("connecting to staging")
+		time.Sleep(4 * time.Second)
+		p.line("starting the \x1b[2Jcontrollers")
+		time.Sleep(12 * time.Second)
+		synctest.Wait()
+		p.done()
+		time.Sleep(time.Hour)
+		p.done()
+		synctest.Wait()
+		got := out.String()
+		if strings.Count(got, "\n") != 2 || !strings.HasPrefix(got, "still waiting after 5s: starting the ") || !strings.Contains(got, "\nstill waiting after 15s: ") || strings.Contains(got, "\x1b") {
+			t.Errorf("got %q", got)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		p := newProgress(&out)
+		p.line("connecting to staging")
+		time.Sleep(4 * time.Second)
+		p.done()
+		synctest.Wait()
+		if out.Len() > 0 {
+			t.Errorf("got %q", out.String())
+		}
+	})
+}
