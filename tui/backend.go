@@ -282,6 +282,8 @@ type Connection interface {
 	// Lost is when the API server answered last, and why it does not any more;
 	// the zero time while it answers.
 	Lost() (since time.Time, reason string)
+	// Failing names the types whose watches the API server ends at once.
+	Failing() []string
 }
 
 // Recorder writes the journal to a file.

@@ -218,6 +218,13 @@ func (m *model) alarm() string {
 		if since, reason := c.Lost(); !since.IsZero() {
 			return fmt.Sprintf("NO ANSWER FROM THE API SERVER for %s: what is shown is STALE (%s)", age(m.env.now.Sub(since)), reason)
 		}
+		if failing := c.Failing(); len(failing) > 0 {
+			text := "WATCHES FAIL, what is shown is STALE: " + failing[0]
+			if more := len(failing) - 1; more > 0 {
+				text += fmt.Sprintf(" and %d more", more)
+			}
+			return text
+		}
 	}
 	if text := m.env.ended(); text != "" {
 		return text

@@ -62,6 +62,8 @@ type session struct {
 
 	sandbox *sandbox.Sandbox
 	cluster *simulate.Cluster
+	// watches holds up those that the server ends at once.
+	watches *connect.Watches
 	// requests counts what is sent, by the loops and by what they live among.
 	requests meter
 	// broken is for tests that must see the guard fail; see guard.Broken.
@@ -96,6 +98,7 @@ const maxLogVerbosity = 7
 func newSession(o sessionOptions) (*session, error) {
 	s := &session{hub: hub.New(hub.Options{}), writes: settle.NewWrites(nil)}
 	s.tap = tap.New(s.hub)
+	s.watches = connect.NewWatches(s.hub)
 	out, err := openLog(o.logFile)
 	if err != nil {
 		if o.logFile != "" {
@@ -219,7 +222,13 @@ func (s *session) guarded(o guard.Options) (connect.Wrap, error) {
 	if err != nil {
 		return nil, err
 	}
-	return func(rt http.RoundTripper) http.RoundTripper { return s.requests.wrap(s.writes.Wrap(g.Wrap(rt))) }, nil
+	return func(rt http.RoundTripper) http.RoundTripper {
+		rt = s.requests.wrap(s.writes.Wrap(g.Wrap(rt)))
+		if o.Writer != nil {
+			return rt // the command's watches are its own
+		}
+		return s.watches.Wrap(rt)
+	}, nil
 }
 
 // loops joins what the taps know of deliveries with what the simulated parts,

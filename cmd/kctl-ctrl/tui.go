@@ -338,6 +338,7 @@ func (o *tuiOptions) connect(ctx context.Context, s *session, mode state.Mode, o
 // screenParts are what the screen asks of a session, by a config that only reads.
 func (s *session) screenParts(reading *rest.Config, namespace, kubeconfig string) (func(*tui.Options), error) {
 	reading.Wrap(s.requests.wrap)
+	reading.Wrap(s.watches.Wrap)
 	caches, err := newScreenCaches(s, reading, namespace)
 	if err != nil {
 		return nil, err

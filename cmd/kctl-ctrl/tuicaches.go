@@ -61,6 +61,9 @@ func (c *screenCaches) Lost() (since time.Time, reason string) {
 	return contact.Lost, contact.Reason
 }
 
+// Failing names the types whose watches the API server ends at once, with the reason.
+func (c *screenCaches) Failing() []string { return c.loops.session.watches.Failing() }
+
 // Open looks into the loops' cache of a type, or opens one.
 func (c *screenCaches) Open(ctx context.Context, typ string) (tui.Cache, error) {
 	t, err := c.types.find(ctx, typ)

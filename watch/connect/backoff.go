@@ -1,0 +1,288 @@
+package connect
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+)
+
+const (
+	// atOnce is how soon a watch has to end to have ended at once.
+	atOnce = time.Second
+	// firstBackoff is the pause before the third of watches that end at once; it
+	// doubles up to longestBackoff. The second one goes at once: that a version has
+	// expired is an ordinary answer, after which a reflector asks without one.
+	firstBackoff   = time.Second
+	longestBackoff = 30 * time.Second
+	// alarmAfter is how many watches have to end at once, one after the other, for
+	// the journal to warn.
+	alarmAfter = 3
+	// maxStreaks bounds the watches that are followed; more are not held up.
+	maxStreaks = 4096
+)
+
+// Watches holds up watches that the server ends again and again as soon as they
+// begin. A reflector of client-go v0.37.1 that asks for a streamed list
+// (tools/cache/reflector.go, watchList) repeats it without a pause for as long as the
+// answer is 410 Gone: thousands of requests a second. Each such end is recorded as a
+// Gap of the informer, and a row of them as a warning.
+type Watches struct {
+	recorder state.Recorder
+	first    time.Duration
+
+	mu      sync.Mutex
+	streaks map[string]*streak
+}
+
+// streak is a row of watches of one client on one path that ended at once.
+type streak struct {
+	ends        int
+	typ, reason string
+	warned      bool
+}
+
+// NewWatches follows watches and records what it finds; recorder may be nil.
+func NewWatches(recorder state.Recorder) *Watches {
+	return &Watches{recorder: recorder, first: firstBackoff, streaks: map[string]*streak{}}
+}
+
+// Wrap is a Wrap. What is no watch passes as it is.
+func (w *Watches) Wrap(next http.RoundTripper) http.RoundTripper { return &watchTripper{w, next} }
+
+type watchTripper struct {
+	*Watches
+	next http.RoundTripper
+}
+
+// WrappedRoundTripper lets client-go find the transport below.
+func (t *watchTripper) WrappedRoundTripper() http.RoundTripper { return t.next }
+
+// RoundTrip implements http.RoundTripper.
+func (t *watchTripper) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Method != http.MethodGet || !asksToWatch(r.URL) {
+		return t.next.RoundTrip(r)
+	}
+	key := r.URL.Path + "\n" + r.UserAgent() + "\n" + r.Header.Get("Accept")
+	if err := sleep(r.Context(), t.pause(key)); err != nil {
+		return nil, err
+	}
+	began := time.Now()
+	answer, err := t.next.RoundTrip(r)
+	switch {
+	case err != nil:
+		return nil, err // the reflector backs off by itself
+	case answer.StatusCode == http.StatusGone:
+		t.ended(key, typeOfPath(r.URL.Path), "410 Gone")
+	case answer.StatusCode == http.StatusOK:
+		answer.Body = &watchBody{ReadCloser: answer.Body, watches: t.Watches, key: key, typ: typeOfPath(r.URL.Path), began: began, ctx: r.Context()}
+	}
+	return answer, nil
+}
+
+func asksToWatch(u *url.URL) bool {
+	if !strings.Contains(u.RawQuery, "watch=") {
+		return false
+	}
+	watch := u.Query().Get("watch")
+	return watch == "true" || watch == "1"
+}
+
+// pause is how long the next watch of a key is to wait.
+func (w *Watches) pause(key string) time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	s := w.streaks[key]
+	if s == nil || s.ends < 2 {
+		return 0
+	}
+	pause := w.first
+	for range s.ends - 2 {
+		if pause = min(2*pause, longestBackoff); pause == longestBackoff {
+			break
+		}
+	}
+	return pause + rand.N(pause/4+1) // so that many do not come at one moment
+}
+
+// ended notes a watch that ended at once.
+func (w *Watches) ended(key, typ, reason string) {
+	w.mu.Lock()
+	s := w.streaks[key]
+	if s == nil {
+		if len(w.streaks) >= maxStreaks {
+			w.mu.Unlock()
+			return
+		}
+		s = &streak{typ: typ}
+		w.streaks[key] = s
+	}
+	s.ends++
+	s.reason = reason
+	ends := s.ends
+	warn := ends >= alarmAfter && !s.warned
+	s.warned = s.warned || warn
+	w.mu.Unlock()
+	if w.recorder == nil || ends < 2 {
+		return
+	}
+	w.recorder.Record(state.Gap{Informer: typ, Reason: fmt.Sprintf("the API server ended %d watches in a row at once: %s", ends, reason)})
+	if warn {
+		w.recorder.Record(state.Note{Source: "watch", Warning: true, Text: fmt.Sprintf(
+			"the API server ends every watch of %s at once (%s): retrying with back-off up to %s; what is known of this type may be stale", typ, reason, longestBackoff)})
+	}
+}
+
+// lasted notes a watch that goes on.
+func (w *Watches) lasted(key, typ string) {
+	w.mu.Lock()
+	s := w.streaks[key]
+	delete(w.streaks, key)
+	w.mu.Unlock()
+	if s != nil && s.warned && w.recorder != nil {
+		w.recorder.Record(state.Note{Source: "watch", Text: fmt.Sprintf("the API server keeps watches of %s open again", typ)})
+	}
+}
+
+// Failing names the types of which the server ends every watch at once, each with the
+// reason, sorted.
+func (w *Watches) Failing() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var out []string
+	for _, s := range w.streaks {
+		if s.warned {
+			out = append(out, s.typ+" ("+s.reason+")")
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+func sleep(ctx context.Context, pause time.Duration) error {
+	if pause <= 0 {
+		return nil
+	}
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// watchBody tells how a watch ends.
+type watchBody struct {
+	io.ReadCloser
+	watches  *Watches
+	key, typ string
+	began    time.Time
+	ctx      context.Context
+
+	mu    sync.Mutex
+	start []byte // of what came, to tell an error by
+	told  bool
+}
+
+// startOfEvent is how much of the first event tells what kind it is, and the most of
+// its reason.
+const startOfEvent = 512
+
+func (b *watchBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	b.mu.Lock()
+	if room := startOfEvent - len(b.start); room > 0 {
+		b.start = append(b.start, p[:min(n, room)]...)
+	}
+	lasts := n > 0 && !b.told && time.Since(b.began) >= atOnce && !refusedAtOnce(b.start)
+	b.told = b.told || lasts
+	b.mu.Unlock()
+	if lasts {
+		b.watches.lasted(b.key, b.typ)
+	}
+	if err != nil {
+		b.over()
+	}
+	return n, err
+}
+
+// Close implements io.Closer.
+func (b *watchBody) Close() error {
+	b.over()
+	return b.ReadCloser.Close()
+}
+
+// over tells once how the watch has ended. One that its client has given up says
+// nothing of the server, unless it was given up for an error event.
+func (b *watchBody) over() {
+	b.mu.Lock()
+	told, refused := b.told, refusedAtOnce(b.start)
+	b.told = true
+	b.mu.Unlock()
+	switch {
+	case told:
+	case refused:
+		b.watches.ended(b.key, b.typ, "an ERROR event"+cmp.Or(codeOf(b.start), ""))
+	case b.ctx.Err() != nil:
+	case time.Since(b.began) < atOnce:
+		b.watches.ended(b.key, b.typ, "the connection was closed")
+	default:
+		b.watches.lasted(b.key, b.typ)
+	}
+}
+
+// refusedAtOnce reports whether a watch begins with an ERROR event, in JSON
+// ({"type":"ERROR"…) or protobuf (a frame whose first field is the type).
+func refusedAtOnce(start []byte) bool {
+	const soon = 64
+	head := start[:min(len(start), soon)]
+	return bytes.Contains(head, []byte(`"type":"ERROR"`)) || bytes.Contains(head, []byte("\x0a\x05ERROR"))
+}
+
+// codeOf names the code of an ERROR event where it says that a version has expired.
+func codeOf(start []byte) string {
+	if bytes.Contains(start, []byte("Expired")) || bytes.Contains(start, []byte("Gone")) {
+		return ", 410 Expired"
+	}
+	return ""
+}
+
+// typeOfPath is the type that a path lists, "deployments.apps".
+func typeOfPath(path string) string {
+	parts := strings.Split(strings.Trim(path, "/"), "/")
+	group := ""
+	for i, part := range parts {
+		// What comes before is the path of a proxy.
+		switch {
+		case part == "api" && len(parts) > i+2:
+			parts = parts[i+2:]
+		case part == "apis" && len(parts) > i+3:
+			group, parts = parts[i+1], parts[i+3:]
+		default:
+			continue
+		}
+		break
+	}
+	if len(parts) > 2 && parts[0] == "namespaces" {
+		parts = parts[2:]
+	}
+	if len(parts) == 0 {
+		return path
+	}
+	if group != "" {
+		return parts[0] + "." + group
+	}
+	return parts[0]
+}
