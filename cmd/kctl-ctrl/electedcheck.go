@@ -2,11 +2,14 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/kubernetes"
+	kubectrlmgrconfig "k8s.io/kubernetes/pkg/controller/apis/config"
 
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/election"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/rights"
@@ -57,6 +60,9 @@ func (o *runOptions) preflight(ctx context.Context, c standing) (answered, error
 	if err != nil {
 		return answered{}, err
 	}
+	if err := o.someRun(client.Discovery(), component); err != nil {
+		return answered{}, err
+	}
 	needs := rights.OfLoops(loops, rights.Options{
 		Mode: rights.Active, Impersonate: o.impersonate,
 		Lease: &rights.Lease{Namespace: lease.ResourceNamespace, Name: lease.ResourceName},
@@ -65,4 +71,37 @@ func (o *runOptions) preflight(ctx context.Context, c standing) (answered, error
 		return answered{}, err
 	}
 	return answered{info.GitVersion, held}, nil
+}
+
+// someRun refuses to lead where no controller could run: while this process held the
+// lease, nobody would reconcile anything.
+func (o *runOptions) someRun(client discovery.DiscoveryInterface, component *kubectrlmgrconfig.KubeControllerManagerConfiguration) error {
+	if o.scheduler {
+		return nil
+	}
+	loops, off, err := controllers.Rights(component, *o.kubeconfig.Namespace)
+	if err != nil {
+		return fmt.Errorf("--controllers: %w", err)
+	}
+	if len(loops) > 0 {
+		absent, err := controllers.NotServed(client, loops)
+		if err != nil {
+			return explain(err, "ask the API server for its types")
+		}
+		if len(absent) < len(loops) {
+			return nil
+		}
+		off = append(off, absent...)
+	}
+	return noneToLead(off)
+}
+
+// noneToLead is the refusal of a lease under which no controller would run; off are
+// those that were asked for, each with the reason.
+func noneToLead(off []string) error {
+	text := "--controllers selects no controller"
+	if len(off) > 0 {
+		text = "no selected controller can run: " + fewBy(off, "; ")
+	}
+	return errors.New(text + ": while this process held the lease, nothing would be reconciled: select others with --controllers; 'get controllers' lists them")
 }

@@ -5,6 +5,8 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apiserver/pkg/authentication/serviceaccount"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/kubernetes/cmd/kube-controller-manager/names"
 	kubectrlmgrconfig "k8s.io/kubernetes/pkg/controller/apis/config"
 	"k8s.io/kubernetes/plugin/pkg/auth/authorizer/rbac/bootstrappolicy"
@@ -123,6 +125,21 @@ func Rights(component *kubectrlmgrconfig.KubeControllerManagerConfiguration, nam
 		}
 	}
 	return loops, off, nil
+}
+
+// NotServed tells which of the controllers cannot run because the API server lacks a
+// type that they read, each with the reason.
+func NotServed(client discovery.DiscoveryInterface, loops []rights.Loop) (off []string, err error) {
+	offers, err := discover(memory.NewMemCacheClient(client))
+	if err != nil {
+		return nil, err
+	}
+	for _, l := range loops {
+		if reason := offers.missing(l.Informers); reason != "" {
+			off = append(off, fmt.Sprintf("%s (%s)", l.Name, reason))
+		}
+	}
+	return off, nil
 }
 
 func (r *row) rights(roles map[string][]rbacv1.PolicyRule) rights.Loop {
