@@ -34,6 +34,11 @@ type Summary struct {
 	Idle int `json:"idle"`
 	// Elected: the loops were to start when this process was elected.
 	Elected bool `json:"elected,omitempty"`
+	// Led: this process has held the lease.
+	Led bool `json:"led,omitempty"`
+	// Unsynced are the informers that have never delivered a first list, each with
+	// the reason where one is known: their controllers have not seen what there is.
+	Unsynced []string `json:"unsynced,omitempty"`
 	// Timers are the keys with a delay pending, the first due first.
 	Timers []Timer `json:"timers"`
 	// Notes says, a sentence each, how far the figures can be trusted.
@@ -75,7 +80,7 @@ func (c ControllerSummary) MarshalJSON() ([]byte, error) {
 
 // Summarise sums up a snapshot.
 func Summarise(s *state.Snapshot) Summary {
-	sum := Summary{At: s.At, Elected: s.Session.Elected, Controllers: []ControllerSummary{}, Timers: DueTimers(s), Losses: Losses(s)}
+	sum := Summary{At: s.At, Elected: s.Session.Elected, Led: led(s), Unsynced: unsynced(s), Controllers: []ControllerSummary{}, Timers: DueTimers(s), Losses: Losses(s)}
 	if s.Session.Mode == state.ModeDryRunClient && answeredDry(s) {
 		sum.Notes = append(sum.Notes, answeredHere)
 	}
@@ -104,6 +109,40 @@ func answeredDry(s *state.Snapshot) bool {
 	return false
 }
 
+// led reports whether the process of a snapshot has held the lease of its election.
+func led(s *state.Snapshot) bool {
+	if s.Election == nil {
+		return false
+	}
+	switch s.Election.Phase {
+	case state.ElectionAcquired, state.ElectionRenewedLate, state.ElectionLost, state.ElectionReleased:
+		return true
+	}
+	return false
+}
+
+// unsynced names the informers that have never delivered a first list.
+func unsynced(s *state.Snapshot) []string {
+	var out []string
+	for _, i := range s.Informers.All() {
+		switch i.Status {
+		case state.InformerListing:
+		case state.InformerFailed, state.InformerRelisted:
+			if i.ResourceVersion != "" || i.Events > 0 {
+				continue // it has synced before
+			}
+		default:
+			continue
+		}
+		name := i.Name
+		if reason := cmp.Or(i.Reason, i.LastGap); reason != "" {
+			name += ": " + reason
+		}
+		out = append(out, name)
+	}
+	return out
+}
+
 // Write prints the summary, in one call of w.Write.
 func (s Summary) Write(w io.Writer, opts SummaryOptions) error {
 	if opts.MaxTimers <= 0 {
@@ -113,18 +152,30 @@ func (s Summary) Write(w io.Writer, opts SummaryOptions) error {
 		opts.Now = s.At
 	}
 	var out strings.Builder
+	idle := "had nothing to do"
+	if len(s.Unsynced) > 0 {
+		idle = "did nothing"
+	}
 	switch {
 	case len(s.Controllers) > 0:
 		out.WriteString(s.table(opts.Width).Text(TableOptions{Width: opts.Width, Color: opts.Color}))
 		if s.Idle > 0 {
-			fmt.Fprintf(&out, "%s had nothing to do.\n", counted(s.Idle, "other controller", "other controllers"))
+			fmt.Fprintf(&out, "%s %s.\n", counted(s.Idle, "other controller", "other controllers"), idle)
 		}
 	case s.Idle > 0:
-		fmt.Fprintf(&out, "%s had nothing to do.\n", counted(s.Idle, "controller", "controllers"))
+		fmt.Fprintf(&out, "%s %s.\n", counted(s.Idle, "controller", "controllers"), idle)
+	case s.Led:
+		out.WriteString("This process held the lease, but no controller ran, and nothing was written.\n")
 	case s.Elected:
 		out.WriteString("This process was not elected: no loop was started, and nothing was written.\n")
 	default:
 		out.WriteString("No controller was started.\n")
+	}
+	if len(s.Unsynced) > 0 {
+		fmt.Fprintf(&out, "Informers not synced (%d), their objects are unknown:\n", len(s.Unsynced))
+		for _, name := range s.Unsynced {
+			out.WriteString(line{{"  " + name, yellow}}.draw(opts.Width, opts.Color) + "\n")
+		}
 	}
 	if len(s.Timers) > 0 {
 		fmt.Fprintf(&out, "\nStill due (%d):\n", len(s.Timers))

@@ -135,6 +135,16 @@ func TestSummary(t *testing.T) {
 	never := state.NewSnapshot(state.Limits{})
 	never.Session.Elected = true
 	checkGolden(t, "summary/not-elected.txt", summaryOf(t, never, SummaryOptions{}))
+	held := state.Fold(never, state.Entry{Seq: 1, Event: state.ElectionChanged{Phase: state.ElectionReleased}})
+	checkGolden(t, "summary/led-idle.txt", summaryOf(t, held, SummaryOptions{}))
+	unsynced := state.Fold(nil,
+		state.Entry{Seq: 1, Event: state.ControllerChanged{Controller: "ttl-controller", Status: state.ControllerRunning}},
+		state.Entry{Seq: 2, Event: state.InformerChanged{Informer: "nodes", Status: state.InformerListing}},
+		state.Entry{Seq: 3, Event: state.InformerChanged{Informer: "pods", Status: state.InformerFailed, Reason: "list pods: \x1b[31mgone"}},
+		state.Entry{Seq: 4, Event: state.InformerChanged{Informer: "jobs.batch", Status: state.InformerSynced, ResourceVersion: "7"}},
+		state.Entry{Seq: 5, Event: state.InformerChanged{Informer: "jobs.batch", Status: state.InformerFailed, Reason: "watch: gone"}},
+	)
+	checkGolden(t, "summary/unsynced.txt", summaryOf(t, unsynced, SummaryOptions{}))
 	checkGolden(t, "summary/empty.txt", summaryOf(t, state.NewSnapshot(state.Limits{}), SummaryOptions{}))
 }
 

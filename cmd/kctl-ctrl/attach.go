@@ -35,11 +35,13 @@ type attachFlags struct {
 	// missing counts the loops that were to be started here and cannot run for want
 	// of rights.
 	missing int
+	// unsynced are the informers that were started here and have not synced.
+	unsynced []string
 }
 
 func (a *attachFlags) addTo(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&a.attach, "attach", "", "look into the kctl-ctrl with this process id; none starts loops in any case")
+	a.addAttach(cmd, "look into the kctl-ctrl with this process id; none starts loops in any case")
 	flags.DurationVar(&a.duration, "for", 5*time.Second, "where no kctl-ctrl runs loops on this cluster: run them dry for this long")
 	all := pflag.NewFlagSet("", pflag.ContinueOnError)
 	if options, err := controllers.NewOptions(); err == nil {
@@ -48,6 +50,11 @@ func (a *attachFlags) addTo(cmd *cobra.Command) {
 		a.selected.Usage = "the loops to run where some have to be started: names, * and -NAME; 'get controllers' lists them"
 		flags.AddFlag(a.selected)
 	}
+}
+
+// addAttach registers the flag that names the process.
+func (a *attachFlags) addAttach(cmd *cobra.Command, usage string) {
+	cmd.Flags().StringVar(&a.attach, "attach", "", usage)
 	_ = cmd.RegisterFlagCompletionFunc("attach", func(cmd *cobra.Command, _ []string, word string) ([]string, cobra.ShellCompDirective) {
 		offered := []string{attachNone}
 		peers, _ := attach.Find(cmd.Context(), attach.Directories(os.Getenv))
@@ -94,18 +101,24 @@ func (a *attachFlags) openIn(ctx context.Context, streams genericiooptions.IOStr
 		return host, func() {}, err
 	}
 	if a.attach != attachNone {
-		peer, err := a.peer(ctx, streams.ErrOut, in.flags)
+		peer, err := a.running(ctx, streams, in)
 		if err != nil {
 			return nil, nil, err
 		}
 		if peer != nil {
-			if isTerminal(streams.ErrOut) {
-				fmt.Fprintf(streams.ErrOut, "looking into %s\n", describeProcess(peer.Process()))
-			}
 			return peer, func() {}, nil
 		}
 	}
 	return a.start(ctx, streams, in)
+}
+
+// running is the process to look into, or nil, and says on a terminal which it is.
+func (a *attachFlags) running(ctx context.Context, streams genericiooptions.IOStreams, in clusterContext) (*attach.Peer, error) {
+	peer, err := a.peer(ctx, streams.ErrOut, in.flags)
+	if peer != nil && isTerminal(streams.ErrOut) {
+		fmt.Fprintf(streams.ErrOut, "looking into %s\n", describeProcess(peer.Process()))
+	}
+	return peer, err
 }
 
 // peer gives the running process that was asked for, or the only one that works
@@ -201,6 +214,16 @@ func (a *attachFlags) start(ctx context.Context, streams genericiooptions.IOStre
 	case <-ctx.Done():
 		closing()
 		return nil, nil, context.Cause(ctx)
+	}
+	unsynced := s.waitSynced(ctx, syncWithin, progress.line)
+	if ctx.Err() != nil {
+		closing()
+		return nil, nil, context.Cause(ctx)
+	}
+	if len(unsynced) > 0 {
+		a.unsynced = append(a.unsynced, unsynced...)
+		progress.done()
+		warnUnsynced(streams.ErrOut, unsynced)
 	}
 	return host, closing, nil
 }

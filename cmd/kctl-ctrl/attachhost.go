@@ -20,6 +20,7 @@ import (
 
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/tap"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/attach"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/owners"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -134,6 +135,14 @@ func (h *sessionHost) Cache(ctx context.Context, q attach.CacheQuery) (state.Cac
 	if err != nil {
 		return state.CacheView{}, err
 	}
+	if !store.Synced && waitFor(ctx, q.Sync, func() bool {
+		again, err := h.store(q.Type)
+		return err == nil && again.Synced
+	}) {
+		if store, err = h.store(q.Type); err != nil {
+			return state.CacheView{}, err
+		}
+	}
 	if q.Namespace != "" && !h.namespaced(store) {
 		q.Namespace = ""
 	}
@@ -143,7 +152,10 @@ func (h *sessionHost) Cache(ctx context.Context, q attach.CacheQuery) (state.Cac
 	} else {
 		view.Objects = objectsOf(store, store.All(), q)
 		if q.Compare {
-			view.Server = h.compareList(ctx, store, q)
+			// The store holds all of the type, or all of the namespace that the loops see.
+			of := q
+			of.Namespace = h.session.hub.Snapshot().Session.Namespace
+			view.Server = compareList(ctx, h.config(), typeOfStore(store), of, store.Now)
 		}
 	}
 	return view, err
@@ -153,7 +165,7 @@ func (h *sessionHost) Cache(ctx context.Context, q attach.CacheQuery) (state.Cac
 func (h *sessionHost) one(ctx context.Context, store *tap.Store, q attach.CacheQuery, view *state.CacheView) error {
 	held := store.Get(q.Namespace, q.Name)
 	if q.Compare {
-		view.Server = h.compareOne(ctx, store, q)
+		view.Server = h.compareHeld(ctx, store, q)
 		held = store.Get(q.Namespace, q.Name) // what was compared
 	}
 	if held != nil {
@@ -165,7 +177,21 @@ func (h *sessionHost) one(ctx context.Context, store *tap.Store, q attach.CacheQ
 		return nil
 	}
 	ref := state.Ref{Namespace: q.Namespace, Name: q.Name}
+	if !store.Synced {
+		return fmt.Errorf("the informer of %s has not synced: whether there is %s is not known", store.Kind.Type(), ref.Key())
+	}
 	return &attach.NotFoundError{Text: fmt.Sprintf("%s %s is not in the cache of the loops", store.Kind.Type(), ref.Key())}
+}
+
+// compareHeld holds one object of a store against the server's.
+func (h *sessionHost) compareHeld(ctx context.Context, store *tap.Store, q attach.CacheQuery) *state.ServerView {
+	return compareOne(ctx, h.config(), typeOfStore(store), q, func() (string, bool) {
+		o := store.Get(q.Namespace, q.Name)
+		if o == nil {
+			return "", false
+		}
+		return o.GetResourceVersion(), true
+	})
 }
 
 func objectsOf(store *tap.Store, objects []metav1.Object, q attach.CacheQuery) []state.CachedObject {
@@ -266,21 +292,21 @@ func (h *sessionHost) resource(typ string) (schema.GroupResource, bool) {
 // object counts as behind.
 const grace = 2 * time.Second
 
-// compareList holds the store's resourceVersion against that of a list of the
-// server. A store that is at the server's is current; one that is not may be of a
-// quiet type, and gets there with the next bookmark.
-func (h *sessionHost) compareList(ctx context.Context, store *tap.Store, q attach.CacheQuery) *state.ServerView {
-	client, err := metadata.NewForConfig(h.config())
+// compareList holds a store's resourceVersion against that of a list of the server. A
+// store that is at the server's is current; one that is not may be of a quiet type,
+// and gets there with the next bookmark.
+func compareList(ctx context.Context, config *rest.Config, t owners.Type, q attach.CacheQuery, now func() string) *state.ServerView {
+	client, err := metadata.NewForConfig(config)
 	if err != nil {
 		return unasked(err, "")
 	}
 	asked := time.Now()
-	list, err := client.Resource(gvr(store)).Namespace(h.session.hub.Snapshot().Session.Namespace).List(ctx, metav1.ListOptions{Limit: 1})
+	list, err := client.Resource(gvrOf(t)).Namespace(q.Namespace).List(ctx, metav1.ListOptions{Limit: 1})
 	if err != nil {
-		return unasked(err, "list "+store.Kind.Type())
+		return unasked(err, "list "+t.String())
 	}
 	v := &state.ServerView{ResourceVersion: list.ResourceVersion, Asked: asked.UTC()}
-	reached := func() bool { return atLeast(store.Now(), v.ResourceVersion) }
+	reached := func() bool { return atLeast(now(), v.ResourceVersion) }
 	patience := max(q.Wait, grace/4)
 	v.Freshness = state.Current
 	if !waitFor(ctx, patience, reached) {
@@ -297,31 +323,32 @@ func (h *sessionHost) compareList(ctx context.Context, store *tap.Store, q attac
 // bookmark (k8s.io/apiserver v0.37.1 pkg/storage/cacher: defaultBookmarkFrequency).
 const bookmarkPeriod = 65 * time.Second
 
-// compareOne holds one object of the store against the server's.
-func (h *sessionHost) compareOne(ctx context.Context, store *tap.Store, q attach.CacheQuery) *state.ServerView {
-	client, err := metadata.NewForConfig(h.config())
+// compareOne holds one object of a store against the server's. held gives the store's
+// resourceVersion of it, and whether it is there.
+func compareOne(ctx context.Context, config *rest.Config, t owners.Type, q attach.CacheQuery, held func() (string, bool)) *state.ServerView {
+	client, err := metadata.NewForConfig(config)
 	if err != nil {
 		return unasked(err, "")
 	}
 	v := &state.ServerView{Asked: time.Now().UTC()}
-	o, err := client.Resource(gvr(store)).Namespace(q.Namespace).Get(ctx, q.Name, metav1.GetOptions{})
+	o, err := client.Resource(gvrOf(t)).Namespace(q.Namespace).Get(ctx, q.Name, metav1.GetOptions{})
 	patience := max(q.Wait, grace)
 	switch {
 	case apierrors.IsNotFound(err):
 		v.Freshness = state.Current
-		if !waitFor(ctx, patience, func() bool { return store.Get(q.Namespace, q.Name) == nil }) {
+		if !waitFor(ctx, patience, func() bool { _, there := held(); return !there }) {
 			v.Freshness = state.Gone
 		}
 	case err != nil:
-		return unasked(err, "get "+store.Kind.Type()+" "+q.Name)
+		return unasked(err, "get "+t.String()+" "+q.Name)
 	default:
 		v.ResourceVersion, v.Freshness = o.ResourceVersion, state.Current
 		if !waitFor(ctx, patience, func() bool {
-			held := store.Get(q.Namespace, q.Name)
-			return held != nil && atLeast(held.GetResourceVersion(), o.ResourceVersion)
+			version, there := held()
+			return there && atLeast(version, o.ResourceVersion)
 		}) {
 			v.Freshness = state.Behind
-			if store.Get(q.Namespace, q.Name) == nil {
+			if _, there := held(); !there {
 				v.Freshness = state.Missing
 			}
 		}
@@ -329,8 +356,8 @@ func (h *sessionHost) compareOne(ctx context.Context, store *tap.Store, q attach
 	return v
 }
 
-func gvr(store *tap.Store) schema.GroupVersionResource {
-	return schema.GroupVersionResource{Group: store.Kind.Group, Version: store.Kind.Version, Resource: store.Kind.Resource}
+func typeOfStore(store *tap.Store) owners.Type {
+	return owners.Type{Group: store.Kind.Group, Version: store.Kind.Version, Resource: store.Kind.Resource}
 }
 
 func unasked(err error, what string) *state.ServerView {

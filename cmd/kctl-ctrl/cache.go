@@ -28,6 +28,7 @@ type cacheOptions struct {
 	query         attach.CacheQuery
 	allNamespaces bool
 	offline       bool
+	timeout       time.Duration
 }
 
 func newCacheCommand(streams genericiooptions.IOStreams) *cobra.Command {
@@ -46,8 +47,10 @@ informer's is compared with that of a list: where the server is ahead, the type
 may just be quiet. Informers hear of that by a bookmark, about every minute;
 --wait=75s waits for it, and says "behind" if it does not come.
 
-It looks into the kctl-ctrl that runs on this cluster, or else starts a loop that
-reads the type, dry, for as long as --for says.`,
+It looks into the kctl-ctrl that runs on this cluster. Without one it opens an
+informer on the type, in the namespace that is asked for, and waits until that has
+synced. An informer that has not synced within --timeout is an error, never an
+empty list.`,
 		Example: `  kctl-ctrl cache deployments -A
   kctl-ctrl cache deployment/web -n shop -o yaml`,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -63,7 +66,8 @@ reads the type, dry, for as long as --for says.`,
 	flags.BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "the objects of all namespaces")
 	flags.BoolVar(&o.offline, "offline", false, "do not ask the server; print what is held")
 	flags.DurationVar(&o.query.Wait, "wait", 0, "how long the informer may take to get where the server is")
-	o.attach.addTo(cmd)
+	flags.DurationVar(&o.timeout, "timeout", 30*time.Second, "fail when the informer has not synced after this duration")
+	o.attach.addAttach(cmd, "look into the kctl-ctrl with this process id; none opens an informer in any case")
 	o.printer.addFlags(cmd)
 	addClusterFlags(o.cluster, flags)
 	return cmd
@@ -105,8 +109,11 @@ func (o *cacheOptions) target(args []string) error {
 	if typ == "" || slash && name == "" {
 		return fmt.Errorf("%q: want TYPE, TYPE/NAME or TYPE NAME", args[0])
 	}
-	if o.query.Wait < 0 {
+	switch {
+	case o.query.Wait < 0:
 		return errors.New("--wait must not be negative")
+	case o.timeout <= 0:
+		return errors.New("--timeout must be more than 0")
 	}
 	o.query.Type, o.query.Name = typ, name
 	if o.allNamespaces && name != "" {
@@ -119,7 +126,7 @@ func (o *cacheOptions) run(ctx context.Context, args []string) error {
 	if err := errors.Join(o.target(args), o.attach.check(), o.printer.complete(o.Out)); err != nil {
 		return err
 	}
-	o.query.Compare = !o.offline
+	o.query.Compare, o.query.Sync = !o.offline, o.timeout
 	o.query.Whole = !o.printer.forPeople() && o.printer.format() != "name"
 	if !o.allNamespaces {
 		// Without a kubeconfig to read it from, it is the default one.
@@ -131,65 +138,37 @@ func (o *cacheOptions) run(ctx context.Context, args []string) error {
 	}
 	ctx, cancel := withSignals(ctx, o.ErrOut, "stopped")
 	defer cancel()
-	o.narrow()
-	host, closing, err := o.attach.open(ctx, o.IOStreams, o.cluster)
+	view, process, err := o.read(ctx)
 	if err != nil {
 		return causeOf(ctx, err)
 	}
-	defer closing()
-	view, err := host.Cache(ctx, o.query)
-	if err != nil {
-		return causeOf(ctx, err)
+	if err := o.print(view, process); err != nil {
+		return err
 	}
-	return o.print(view, host.Process())
+	if !view.Store.Synced {
+		return notSynced(view, process)
+	}
+	return nil
 }
 
-// narrow chooses, in case loops have to be started, one that reads the type: the
-// one with the fewest informers. Nobody should wait for forty loops to look at
-// one cache. Where the type is not known by what the user calls it, all loops are
-// started.
-func (o *cacheOptions) narrow() {
-	if o.attach.selected == nil || o.attach.selected.Changed {
-		return
-	}
-	infos, err := controllers.List()
+// read looks into the process that runs on the cluster, or opens an informer.
+func (o *cacheOptions) read(ctx context.Context) (state.CacheView, state.Process, error) {
+	in, err := oneContext(o.cluster, "several contexts")
 	if err != nil {
-		return
+		return state.CacheView{}, state.Process{}, err
 	}
-	typ, known := typeCalled(infos, strings.ToLower(o.query.Type))
-	if !known {
-		return
+	if o.attach.attach == attachNone {
+		return o.readOwn(ctx, in)
 	}
-	best := -1
-	for i, info := range infos {
-		if slices.Contains(info.Informers, typ) && info.OnByDefault && (best < 0 || len(info.Informers) < len(infos[best].Informers)) {
-			best = i
-		}
+	peer, err := o.attach.running(ctx, o.IOStreams, in)
+	if err != nil {
+		return state.CacheView{}, state.Process{}, err
 	}
-	if best >= 0 {
-		_ = o.attach.selected.Value.Set(infos[best].Name)
+	if peer == nil {
+		return o.readOwn(ctx, in)
 	}
-}
-
-// typeCalled finds a type that loops read by its name, with or without group and
-// plural, or by a beginning that no other has.
-func typeCalled(infos []controllers.Info, called string) (string, bool) {
-	var begin []string
-	for _, info := range infos {
-		for _, typ := range info.Informers {
-			resource, _, _ := strings.Cut(typ, ".")
-			if typ == called || resource == called || resource == called+"s" {
-				return typ, true
-			}
-			if strings.HasPrefix(resource, called) && !slices.Contains(begin, typ) {
-				begin = append(begin, typ)
-			}
-		}
-	}
-	if len(begin) != 1 {
-		return "", false
-	}
-	return begin[0], true
+	view, err := peer.Cache(ctx, o.query)
+	return view, peer.Process(), err
 }
 
 func (o *cacheOptions) print(view state.CacheView, process state.Process) error {
@@ -213,7 +192,7 @@ func (o *cacheOptions) print(view state.CacheView, process state.Process) error 
 	if err != nil || !o.printer.forPeople() {
 		return err
 	}
-	if len(view.Objects) == 0 {
+	if len(view.Objects) == 0 && view.Store.Synced {
 		fmt.Fprintln(o.ErrOut, "No objects found.")
 	}
 	fmt.Fprintln(o.ErrOut, render.Freshness(view, options))

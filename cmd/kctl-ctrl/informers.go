@@ -89,7 +89,7 @@ func (o *informersOptions) run(ctx context.Context, types []string) error {
 	if len(stores) == 0 && o.printer.forPeople() {
 		fmt.Fprintln(o.ErrOut, "No informers found.")
 	}
-	return o.printer.print(o.Out, found{
+	err = o.printer.print(o.Out, found{
 		Document: func() any {
 			return informerList{APIVersion: apiVersion, Kind: "InformerList", Process: host.Process(), Items: stores}
 		},
@@ -104,6 +104,10 @@ func (o *informersOptions) run(ctx context.Context, types []string) error {
 			return render.Informers(stores, render.StoreOptions{Times: render.Times{Now: o.now(), Ages: isTerminal(o.Out)}, Wide: wide})
 		},
 	})
+	if err == nil && len(o.attach.unsynced) > 0 {
+		err = missingTypes(o.attach.unsynced)
+	}
+	return err
 }
 
 // chooseStores keeps those whose type is named, with or without its group.

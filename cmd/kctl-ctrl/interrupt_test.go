@@ -62,7 +62,7 @@ func TestInterruptIsAnsweredFirst(t *testing.T) {
 	_ = command.Process.Signal(os.Interrupt)
 	_, _ = io.Copy(&said, out)
 	_ = command.Wait()
-	inOrder(t, said.String(), "1 loop runs: deployment", "stopping the loops", "had nothing to do")
+	inOrder(t, said.String(), "1 loop runs: deployment", "stopping the loops", "1 controller ")
 }
 
 // readUntil reads until a text has come.

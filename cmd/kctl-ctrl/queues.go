@@ -420,6 +420,8 @@ func (o *queuesOptions) checked(queues []state.QueueStats) error {
 	switch {
 	case exceeded:
 		return errChanged
+	case len(o.attach.unsynced) > 0:
+		return missingTypes(o.attach.unsynced)
 	case len(o.checks) == 0:
 	case o.unread > 0:
 		return fmt.Errorf("--check: what was seen is within its bounds, but %d of the contexts could not be asked (see above): choose the others with --context", o.unread)

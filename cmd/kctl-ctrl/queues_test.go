@@ -15,7 +15,6 @@ import (
 
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
-	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/metrics"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
@@ -139,21 +138,6 @@ func TestQueuesInterrupted(t *testing.T) {
 	code := execute(ctx, []string{"kctl-ctrl", "get", "queues", "--metrics-url", url, "--interval=1h"}, genericiooptions.IOStreams{In: strings.NewReader(""), Out: &out, ErrOut: &words})
 	if code != exitInterrupted || out.Len() > 0 {
 		t.Errorf("code %d, %q, %q", code, out.String(), words.String())
-	}
-}
-
-func TestTypeCalled(t *testing.T) {
-	infos, err := controllers.List()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for called, want := range map[string]string{
-		"deployments": "deployments.apps", "deployments.apps": "deployments.apps", "deployment": "deployments.apps",
-		"deploy": "deployments.apps", "pods": "pods", "node": "nodes", "po": "", "elevators": "", "": "",
-	} {
-		if got, known := typeCalled(infos, called); got != want || known != (want != "") {
-			t.Errorf("%q: %q, want %q", called, got, want)
-		}
 	}
 }
 

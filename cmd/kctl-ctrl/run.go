@@ -266,7 +266,8 @@ func (o *runOptions) run(ctx context.Context) error {
 	stop()
 	var unsettled *unsettledError
 	var lost *election.LostError
-	if err == nil || errors.As(err, &unsettled) || errors.As(err, &lost) || errors.Is(err, errInterrupted) {
+	var unsynced *unsyncedError
+	if err == nil || errors.As(err, &unsettled) || errors.As(err, &unsynced) || errors.As(err, &lost) || errors.Is(err, errInterrupted) {
 		err = errors.Join(err, printer.summary(s), recorder.report(o.ErrOut))
 	}
 	return err
@@ -323,11 +324,12 @@ func (o *runOptions) wait(ctx context.Context, s *session) error {
 		_, err := s.waitSettled(ctx, o.left(o.timeout))
 		return err
 	case o.duration > 0:
+		began := time.Now()
 		timer := time.NewTimer(o.left(o.duration))
 		defer timer.Stop()
 		select {
 		case <-timer.C:
-			return nil
+			return s.checkSynced(began)
 		case <-s.crashed():
 			return s.crash()
 		case <-ctx.Done():

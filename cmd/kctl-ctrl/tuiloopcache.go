@@ -247,7 +247,7 @@ func (c *loopCache) Compare(ctx context.Context, namespace, name string) (tui.Ca
 	if err != nil {
 		return tui.CacheComparison{}, err
 	}
-	view := c.host.compareOne(ctx, s, attach.CacheQuery{Namespace: namespace, Name: name})
+	view := c.host.compareHeld(ctx, s, attach.CacheQuery{Namespace: namespace, Name: name})
 	out := tui.CacheComparison{ServerView: *view}
 	var before, after map[string]any
 	if held := s.Get(namespace, name); held != nil && !s.Metadata {

@@ -43,6 +43,8 @@ type CacheQuery struct {
 	// get where the server is, in nanoseconds.
 	Compare bool          `json:"compare,omitempty"`
 	Wait    time.Duration `json:"wait,omitempty"`
+	// Sync is how long the informer may take to sync, in nanoseconds.
+	Sync time.Duration `json:"sync,omitempty"`
 }
 
 // NotFoundError says that there is nothing under a name: a kind of answer, as

@@ -35,6 +35,17 @@ func (h *Handle) Type() owners.Type { return h.typ }
 // Stats tells of the informer.
 func (h *Handle) Stats() state.StoreStats { return h.stats() }
 
+// Refused is the answer by which the server has refused to list or watch the type, as
+// far as one can tell for good; nil where it has not. It is tried again all the same.
+func (h *Handle) Refused() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.status != state.InformerFailed || h.failure == nil || !refused(h.failure) {
+		return nil
+	}
+	return h.failure
+}
+
 // Edition changes whenever a Window may have changed.
 func (h *Handle) Edition() uint64 { return h.index.edition.Load() }
 

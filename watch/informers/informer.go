@@ -59,6 +59,7 @@ type informer struct {
 	relistAt          time.Time
 	end               string // why the last watch is over; empty while there is one
 	handled           uint64 // the highest version the handler has returned from
+	failure           error  // of the last request, while the informer is failed
 }
 
 // start runs the informer until stop. name is unique in this process.
@@ -286,7 +287,7 @@ func (in *informer) ended(reason string) {
 // fails notes a request that was refused, or has no answer.
 func (in *informer) fails(verb string, err error) {
 	in.mu.Lock()
-	in.end = cmp.Or(in.end, err.Error())
+	in.end, in.failure = cmp.Or(in.end, err.Error()), err
 	in.mu.Unlock()
 	in.turn(state.InformerFailed, verb+" "+in.kind.Type()+": "+err.Error())
 }
