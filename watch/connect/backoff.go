@@ -2,7 +2,6 @@ package connect
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -18,7 +17,7 @@ import (
 )
 
 const (
-	// atOnce is how soon a watch has to end to have ended at once.
+	// atOnce is how long a watch has to last to have lasted.
 	atOnce = time.Second
 	// firstBackoff is the pause before the third of watches that end at once; it
 	// doubles up to longestBackoff. The second one goes at once: that a version has
@@ -224,8 +223,7 @@ func (b *watchBody) Close() error {
 	return b.ReadCloser.Close()
 }
 
-// over tells once how the watch has ended. One that its client has given up says
-// nothing of the server, unless it was given up for an error event.
+// over tells once how the watch has ended.
 func (b *watchBody) over() {
 	b.mu.Lock()
 	told, refused := b.told, refusedAtOnce(b.start)
@@ -234,13 +232,12 @@ func (b *watchBody) over() {
 	switch {
 	case told:
 	case refused:
-		b.watches.ended(b.key, b.typ, "an ERROR event"+cmp.Or(codeOf(b.start), ""))
-	case b.ctx.Err() != nil:
-	case time.Since(b.began) < atOnce:
-		b.watches.ended(b.key, b.typ, "the connection was closed")
-	default:
+		b.watches.ended(b.key, b.typ, "an ERROR event"+codeOf(b.start))
+	case b.ctx.Err() == nil && time.Since(b.began) >= atOnce:
 		b.watches.lasted(b.key, b.typ)
 	}
+	// One that its client has given up, or whose connection broke at once, tells
+	// nothing: for a server that is gone reflectors back off by themselves.
 }
 
 // refusedAtOnce reports whether a watch begins with an ERROR event, in JSON
