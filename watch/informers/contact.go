@@ -143,8 +143,7 @@ func (c *contact) run(ctx context.Context) {
 	for {
 		timer = nil
 		if c.heartbeat > 0 {
-			quiet := c.now().Sub(time.Unix(0, c.last.Load()))
-			timer = time.After(max(c.heartbeat-quiet, c.heartbeat/10))
+			timer = time.After(max(c.heartbeat-c.quiet(), c.heartbeat/10))
 		}
 		select {
 		case <-ctx.Done():
@@ -152,7 +151,7 @@ func (c *contact) run(ctx context.Context) {
 		case <-c.wake:
 			c.regain(ctx)
 		case <-timer:
-			if c.now().Sub(time.Unix(0, c.last.Load())) < c.heartbeat {
+			if c.quiet() < c.heartbeat {
 				continue
 			}
 			if err := c.ask(ctx, "/version"); err == nil || answered(err) {
@@ -162,6 +161,17 @@ func (c *contact) run(ctx context.Context) {
 			}
 		}
 	}
+}
+
+// quiet is how long nothing has been heard of the server. Where the clock was set back
+// meanwhile, the time since is not known, and the silence counts from now.
+func (c *contact) quiet() time.Duration {
+	now, last := c.now(), c.last.Load()
+	if quiet := now.Sub(time.Unix(0, last)); quiet >= 0 {
+		return quiet
+	}
+	c.last.CompareAndSwap(last, now.UnixNano())
+	return 0
 }
 
 func (c *contact) regain(ctx context.Context) {

@@ -1,0 +1,5 @@
+//go:build restarts
+
+package informers
+
+func init() { restarted = 50 }
