@@ -86,7 +86,7 @@ func (s *liveSandbox) inject(t *testing.T, f injectedFault) {
 	if f.Files["cluster.yaml"] != "" {
 		script = append(script, "kubectl apply -f cluster.yaml")
 	}
-	if !slices.ContainsFunc(f.Do, func(line string) bool { return strings.Contains(line, "objects.yaml") }) {
+	if f.Objects != "" && !slices.ContainsFunc(f.Do, func(line string) bool { return strings.Contains(line, "objects.yaml") }) {
 		script = append(script, "kubectl apply -n $NS -f objects.yaml")
 	}
 	command := s.command("sh", "-c", strings.Join(append(script, f.Do...), "\n"))

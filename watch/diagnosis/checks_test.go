@@ -33,7 +33,11 @@ apiVersion: v1
 kind: ResourceQuota
 metadata: {name: small}
 status: {hard: {pods: "9"}, used: {pods: "1"}}`), "QuotaExceeded", state.Likely, "has room for it by now"},
-		{"quota wants requests", docs(deployment, refusedWith(`pods "x" is forbidden: failed quota: small: must specify requests.cpu for: web`)), "QuotaExceeded", state.Certain, "do not say how much"},
+		{"quota wants requests", docs(deployment, refusedWith(`pods "x" is forbidden: failed quota: small: must specify requests.cpu for: web`), `
+apiVersion: v1
+kind: ResourceQuota
+metadata: {name: small}
+status: {hard: {requests.cpu: "1"}, used: {requests.cpu: "0"}}`), "QuotaExceeded", state.Certain, "do not say how much"},
 		{"pod security", docs(deployment, refusedWith(`pods "x" is forbidden: violates PodSecurity "restricted:latest": runAsNonRoot != true`)), "PodSecurity", state.Certain, "restricted"},
 		{"webhook down", docs(deployment, refusedWith(`Internal error occurred: failed calling webhook "gate.example": no endpoints`)), "WebhookFailed", state.Certain, "gate.example"},
 		{"webhook says no", docs(deployment, refusedWith(`admission webhook "gate.example" denied the request: no`)), "WebhookDenied", state.Certain, "gate.example"},
@@ -52,8 +56,8 @@ status: {hard: {pods: "9"}, used: {pods: "1"}}`), "QuotaExceeded", state.Likely,
 		{"gates", docs(replaced(bare, "spec: {", "spec: {schedulingGates: [{name: quota.example/wait}], ") + "status: {phase: Pending}\n"), "SchedulingGated", state.Certain, "quota.example/wait"},
 		{"image", docs(deployment, pod+container(`state: {waiting: {reason: ImagePullBackOff, message: "Back-off pulling image"}}`), node), "ImagePull", state.Certain, "web:1"},
 		{"crash", docs(deployment, pod+container(`state: {waiting: {reason: CrashLoopBackOff}}, lastState: {terminated: {exitCode: 137, reason: OOMKilled}}`), node), "OOMKilled", state.Likely, "memory"},
-		{"config map", docs(replaced(bare, "image: \"web:1\"", "image: \"web:1\", envFrom: [{configMapRef: {name: settings}}]")+container(`state: {waiting: {reason: CreateContainerConfigError}}`), node), "MissingConfigMap", state.Certain, "settings"},
-		{"secret", docs(replaced(bare, "spec: {", "spec: {volumes: [{name: tls, secret: {secretName: cert}}], ")+"status: {phase: Pending}\n", node), "MissingSecret", state.Certain, "cert"},
+		{"config map", docs(replaced(bare, "spec: {", "spec: {nodeName: node-1, ", "image: \"web:1\"", "image: \"web:1\", envFrom: [{configMapRef: {name: settings}}]")+container(`state: {waiting: {reason: CreateContainerConfigError}}`), node), "MissingConfigMap", state.Certain, "settings"},
+		{"secret", docs(replaced(bare, "spec: {", "spec: {nodeName: node-1, volumes: [{name: tls, secret: {secretName: cert}}], ")+"status: {phase: Pending}\n", node), "MissingSecret", state.Certain, "cert"},
 		{"claim missing", docs(replaced(bare, "spec: {", "spec: {volumes: [{name: d, persistentVolumeClaim: {claimName: data}}], ") + replaced(unscheduled, "REASON", "persistentvolumeclaim data not found")), "MissingClaim", state.Certain, "data"},
 		{"probe", docs(bare+"status: {phase: Running, conditions: [{type: Ready, status: \"False\", reason: ContainersNotReady}, {type: PodScheduled, status: \"True\"}]}\n", node), "NotReady", state.Certain, "ContainersNotReady"},
 

@@ -48,9 +48,13 @@ func (c containerState) ended() (*corev1.ContainerStateTerminated, string) {
 	return c.status.LastTerminationState.Terminated, c.path + ".lastState.terminated"
 }
 
+// settledAfter is how long a container has to run before its last end counts as
+// past.
+const settledAfter = 10 * time.Minute
+
 // restarts reports that the container ended, and that the kubelet starts it
-// again: it waits for that, or runs again and is not ready.
-func (c containerState) restarts(p *corev1.Pod) bool {
+// again: it waits for that, or runs again, not for long, and is not ready.
+func (c containerState) restarts(p *corev1.Pod, now time.Time) bool {
 	t, _ := c.ended()
 	switch {
 	case t == nil, c.status.Ready, p.Status.Phase == corev1.PodFailed, p.Status.Phase == corev1.PodSucceeded:
@@ -62,6 +66,8 @@ func (c containerState) restarts(p *corev1.Pod) bool {
 	case c.status.State.Terminated != nil:
 		// A container that ended well stays so, unless all are started again.
 		return c.status.RestartCount > 0 && (p.Spec.RestartPolicy != corev1.RestartPolicyOnFailure && !c.init || t.ExitCode != 0)
+	case c.status.State.Running != nil && now.Sub(c.status.State.Running.StartedAt.Time) > settledAfter:
+		return false
 	}
 	return c.status.RestartCount > 0
 }
@@ -87,7 +93,7 @@ func outOfMemory(f *Facts) []*draft {
 		for _, c := range containers(p) {
 			t, path := c.ended()
 			failed := p.Status.Phase == corev1.PodFailed && !f.ofJob(p)
-			if t == nil || t.Reason != "OOMKilled" || !failed && !c.restarts(p) {
+			if t == nil || t.Reason != "OOMKilled" || !failed && !c.restarts(p, f.Now) {
 				continue
 			}
 			at := "spec.containers[name=" + c.status.Name + "].resources.limits.memory"
@@ -109,124 +115,6 @@ func outOfMemory(f *Facts) []*draft {
 	})
 }
 
-var killedByProbe = regexp.MustCompile(`Container (\S+) failed (liveness|startup) probe`)
-
-// probes: a liveness or startup probe has its container killed. The kubelet says
-// so in an Event; without it, a failing probe is only likely to be the reason.
-func probes(f *Facts) []*draft {
-	return f.grouped(func(p *corev1.Pod) (string, *draft) {
-		if podReady(p) || p.DeletionTimestamp != nil {
-			return "", nil
-		}
-		unhealthy := f.events(string(p.UID), "Unhealthy")
-		for _, kind := range []struct{ cause, name string }{{"StartupProbe", "Startup"}, {"LivenessProbe", "Liveness"}} {
-			i := slices.IndexFunc(unhealthy, func(e corev1.Event) bool { return strings.HasPrefix(e.Message, kind.name+" probe ") })
-			if i < 0 {
-				continue
-			}
-			for _, c := range containers(p) {
-				probe := c.spec.LivenessProbe
-				if kind.name == "Startup" {
-					probe = c.spec.StartupProbe
-				}
-				if probe == nil || !c.restarts(p) && (kind.name == "Liveness" || c.status.State.Running == nil) {
-					continue
-				}
-				d := because(kind.cause, podRef(p), "the %s probe of container %s fails: the kubelet kills the container and starts it again", strings.ToLower(kind.name), c.status.Name)
-				killed := slices.DeleteFunc(f.events(string(p.UID), "Killing"), func(e corev1.Event) bool {
-					m := killedByProbe.FindStringSubmatch(e.Message)
-					return m == nil || m[1] != c.status.Name || !strings.EqualFold(m[2], kind.name)
-				})
-				if t, _ := c.ended(); t == nil || len(killed) == 0 || !t.StartedAt.IsZero() && eventTime(killed[0]).Before(t.StartedAt.Time) {
-					d.likely()
-				}
-				d.event(unhealthy[i])
-				if len(killed) > 0 {
-					d.event(killed[0])
-				}
-				d.see(podRef(p), "spec.containers[name="+c.status.Name+"]."+strings.ToLower(kind.name)+"Probe", probeWords(probe))
-				d.see(podRef(p), c.path+".restartCount", c.status.RestartCount)
-				return kind.cause + c.status.Name, d.next("compare the probe's port, path and timeouts with what the container serves: kubectl logs %s -c %s%s", word("pod/"+p.Name), word(c.status.Name), in(p.Namespace))
-			}
-		}
-		return "", nil
-	})
-}
-
-// killedByProbe reports that a liveness or startup probe is the certain reason why
-// a container ends.
-func (f *Facts) killedByProbe(p *corev1.Pod, container string) bool {
-	for _, e := range f.events(string(p.UID), "Killing") {
-		m := killedByProbe.FindStringSubmatch(e.Message)
-		if m == nil || m[1] != container {
-			continue
-		}
-		for _, c := range containers(p) {
-			probed := c.spec.LivenessProbe != nil || c.spec.StartupProbe != nil
-			if t, _ := c.ended(); c.status.Name == container && probed && t != nil && !eventTime(e).Before(t.StartedAt.Time) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-func probeWords(p *corev1.Probe) string {
-	text := "timeout " + orDefault(p.TimeoutSeconds, 1) + "s, period " + orDefault(p.PeriodSeconds, 10) + "s, failureThreshold " + orDefault(p.FailureThreshold, 3)
-	switch {
-	case p.HTTPGet != nil:
-		return "HTTP port " + p.HTTPGet.Port.String() + " path " + p.HTTPGet.Path + ", " + text
-	case p.TCPSocket != nil:
-		return "TCP port " + p.TCPSocket.Port.String() + ", " + text
-	case p.GRPC != nil:
-		return fmt.Sprintf("gRPC port %d, %s", p.GRPC.Port, text)
-	case p.Exec != nil:
-		return "command " + strings.Join(p.Exec.Command, " ") + ", " + text
-	}
-	return text
-}
-
-// orDefault is a probe's number, or what the API server sets where it is 0.
-func orDefault(n, otherwise int32) string {
-	if n == 0 {
-		n = otherwise
-	}
-	return fmt.Sprint(n)
-}
-
-// notServing: containers that run, and a readiness probe or gate that says no.
-func notServing(f *Facts) []*draft {
-	return f.grouped(func(p *corev1.Pod) (string, *draft) {
-		if p.Status.Phase != corev1.PodRunning || podReady(p) || p.DeletionTimestamp != nil || f.onLostNode(p) {
-			return "", nil
-		}
-		r := podRef(p)
-		ready := condition(p, corev1.ContainersReady)
-		for _, gate := range p.Spec.ReadinessGates {
-			if c := condition(p, gate.ConditionType); c == nil || c.Status != corev1.ConditionTrue {
-				d := because("ReadinessGate", r, "pod %s waits for its readiness gate %s: its controller has not set the condition", p.Name, gate.ConditionType).
-					see(r, "status.conditions[type="+string(gate.ConditionType)+"]", conditionWords(p, gate.ConditionType)).
-					see(r, "status.conditions[type=ContainersReady]", conditionWords(p, corev1.ContainersReady))
-				if ready == nil || ready.Status != corev1.ConditionTrue {
-					d.symptom() // its containers are not ready either
-				}
-				return string(gate.ConditionType), d.next("find the controller that sets this condition and see why it does not")
-			}
-		}
-		events := slices.DeleteFunc(f.events(string(p.UID), "Unhealthy"), func(e corev1.Event) bool { return !strings.HasPrefix(e.Message, "Readiness probe ") })
-		for _, c := range containers(p) {
-			if c.spec.ReadinessProbe == nil || c.status.Ready || c.status.State.Running == nil || len(events) == 0 || c.restarts(p) {
-				continue
-			}
-			d := because("ReadinessProbe", r, "container %s of pod %s runs, and its readiness probe fails", c.status.Name, p.Name).
-				event(events[0]).see(r, "spec.containers[name="+c.status.Name+"].readinessProbe", probeWords(c.spec.ReadinessProbe)).
-				see(r, "status.conditions[type=Ready]", conditionWords(p, corev1.PodReady))
-			return c.status.Name, d.next("compare the probe's port and path with what the container serves: kubectl logs %s -c %s%s", word("pod/"+p.Name), word(c.status.Name), in(p.Namespace))
-		}
-		return "", nil
-	})
-}
-
 // startErrors: the container runtime cannot start the command.
 func startErrors(f *Facts) []*draft {
 	return f.grouped(func(p *corev1.Pod) (string, *draft) {
@@ -235,7 +123,7 @@ func startErrors(f *Facts) []*draft {
 			if w := c.status.State.Waiting; w != nil && w.Reason == "RunContainerError" {
 				message = w.Message
 			}
-			if t, at := c.ended(); message == "" && t != nil && (t.Reason == "StartError" || t.Reason == "ContainerCannotRun") && !c.status.Ready {
+			if t, at := c.ended(); message == "" && t != nil && (t.Reason == "StartError" || t.Reason == "ContainerCannotRun") && !c.status.Ready && c.status.State.Running == nil {
 				path, message = at, t.Message
 			}
 			if message == "" {
@@ -346,97 +234,6 @@ func claimsOf(p *corev1.Pod) []string {
 	return names
 }
 
-// sandboxes: the runtime cannot make the pod's network.
-func sandboxes(f *Facts) []*draft {
-	return f.grouped(func(p *corev1.Pod) (string, *draft) {
-		if p.Status.Phase != corev1.PodPending || p.Spec.NodeName == "" {
-			return "", nil
-		}
-		events := f.events(string(p.UID), "FailedCreatePodSandBox")
-		started := condition(p, corev1.PodReadyToStartContainers)
-		if len(events) == 0 || started != nil && started.Status == corev1.ConditionTrue {
-			return "", nil
-		}
-		d := because("PodSandbox", podRef(p), "node %s cannot create the sandbox of pod %s: %s", p.Spec.NodeName, p.Name, brief(lastOf(events[0].Message, "desc = "))).
-			event(events[0]).see(podRef(p), "status.conditions[type=PodReadyToStartContainers]", conditionWords(p, corev1.PodReadyToStartContainers))
-		if started == nil {
-			d.likely()
-		}
-		return p.Spec.NodeName, d.next("look at the network plugin on the node: kubectl get pods -n kube-system -o wide --field-selector spec.nodeName=%s", word(p.Spec.NodeName))
-	})
-}
-
-func lastOf(message, after string) string {
-	if i := strings.LastIndex(message, after); i >= 0 {
-		return message[i+len(after):]
-	}
-	return message
-}
-
-// initGrace is how long an init container may run before it counts as what the
-// pod waits for.
-const initGrace = time.Minute
-
-// initRunning: the pod waits for an init container that does not end.
-func initRunning(f *Facts) []*draft {
-	return f.grouped(func(p *corev1.Pod) (string, *draft) {
-		if p.Status.Phase != corev1.PodPending {
-			return "", nil
-		}
-		for _, c := range containers(p) {
-			running := c.status.State.Running
-			sidecar := c.spec.RestartPolicy != nil && *c.spec.RestartPolicy == corev1.ContainerRestartPolicyAlways
-			if !c.init || running == nil || sidecar || f.Now.Sub(running.StartedAt.Time) < initGrace {
-				continue
-			}
-			d := because("InitContainerRunning", podRef(p), "pod %s waits for its init container %s, which has been running since %s", p.Name, c.status.Name, f.ago(running.StartedAt.Time)).
-				see(podRef(p), c.path+".state.running.startedAt", running.StartedAt.UTC().Format(time.RFC3339)).
-				see(podRef(p), "status.conditions[type=Initialized]", conditionWords(p, corev1.PodInitialized))
-			d.Text = strings.Replace(d.Text, "since ", "for ", 1)
-			d.Text = strings.TrimSuffix(d.Text, " ago")
-			return c.status.Name, d.next("see what it waits for: kubectl logs %s -c %s%s", word("pod/"+p.Name), word(c.status.Name), in(p.Namespace))
-		}
-		return "", nil
-	})
-}
-
-// sidecars: a Job's pod whose work is done and whose other containers run on.
-func sidecars(f *Facts) []*draft {
-	return f.grouped(func(p *corev1.Pod) (string, *draft) {
-		if p.Status.Phase != corev1.PodRunning || !f.ofJob(p) || p.DeletionTimestamp != nil {
-			return "", nil
-		}
-		var done, left []string
-		var at time.Time
-		for _, c := range containers(p) {
-			switch t := c.status.State.Terminated; {
-			case c.init:
-			case t != nil && t.ExitCode == 0:
-				done = append(done, c.status.Name)
-				if t.FinishedAt.After(at) {
-					at = t.FinishedAt.Time
-				}
-			case c.status.State.Running != nil:
-				left = append(left, c.status.Name)
-			default:
-				return "", nil
-			}
-		}
-		if len(done) == 0 || len(left) == 0 || f.Now.Sub(at) < initGrace {
-			return "", nil
-		}
-		d := because("SidecarRunning", podRef(p), "container %s has ended well, and the pod does not end while %s runs", few(done), few(left)).likely()
-		for _, c := range containers(p) {
-			if t := c.status.State.Terminated; t != nil {
-				d.see(podRef(p), c.path+".state.terminated", endWords(t)+", "+f.ago(t.FinishedAt.Time))
-			} else if slices.Contains(left, c.status.Name) {
-				d.see(podRef(p), c.path+".state", "running")
-			}
-		}
-		return strings.Join(left, ","), d.next("make %s an init container with restartPolicy: Always, which ends with the others", word(left[0]))
-	})
-}
-
 // ofJob reports whether a pod is a Job's.
 func (f *Facts) ofJob(p *corev1.Pod) bool {
 	return slices.ContainsFunc(p.OwnerReferences, func(r metav1.OwnerReference) bool { return r.Kind == "Job" })
@@ -449,85 +246,4 @@ func (f *Facts) onLostNode(p *corev1.Pod) bool {
 	}
 	node, known := f.node(p.Spec.NodeName)
 	return known == absent || node != nil && !nodeReady(node)
-}
-
-// disruptions are the reasons of a DisruptionTarget condition that end a pod from
-// outside (k8s.io/api core/v1 types.go).
-var disruptions = map[string]struct{ cause, text, next string }{
-	corev1.PodReasonPreemptionByScheduler: {"Preempted", "the scheduler ends pod %s to make room for a pod of higher priority", "give the pod a higher priority, or the cluster more room: kubectl get priorityclasses"},
-	"EvictionByEvictionAPI":               {"Evicted", "pod %s was evicted through the API, as kubectl drain does", "see who drains its node: kubectl get nodes"},
-	"DeletionByTaintManager":              {"TaintEviction", "pod %s does not tolerate a NoExecute taint of its node and is deleted", "kubectl describe nodes"},
-	"DeletionByPodGC":                     {"NodeGone", "the node of pod %s is gone, and the pod garbage collector deletes the pod", "kubectl get nodes"},
-}
-
-// disrupted: a pod that something else than its owner ends.
-func disrupted(f *Facts) []*draft {
-	return f.grouped(func(p *corev1.Pod) (string, *draft) {
-		c := condition(p, corev1.DisruptionTarget)
-		if c == nil || c.Status != corev1.ConditionTrue {
-			return "", nil
-		}
-		why, known := disruptions[c.Reason]
-		if !known || p.DeletionTimestamp == nil && p.Status.Phase != corev1.PodFailed {
-			return "", nil
-		}
-		d := because(why.cause, podRef(p), why.text, p.Name).see(podRef(p), "status.conditions[type=DisruptionTarget]", joinWords(string(c.Status), c.Reason, c.Message))
-		if string(p.UID) != f.Target.UID {
-			d.remark() // its owner makes another
-		}
-		return c.Reason, d.next("%s", why.next)
-	})
-}
-
-func podPhase(p *corev1.Pod) string {
-	return joinWords(string(p.Status.Phase), p.Status.Reason, strings.TrimSpace(p.Status.Message))
-}
-
-// failedPods: pods that have failed and are not started again.
-func failedPods(f *Facts) []*draft {
-	return f.grouped(func(p *corev1.Pod) (string, *draft) {
-		target := string(p.UID) == f.Target.UID
-		if p.Status.Phase != corev1.PodFailed || f.ofJob(p) && !target {
-			return "", nil // failedJobs names the pods of a Job
-		}
-		r := podRef(p)
-		d := because("ContainerFailed", r, "pod %s has failed and is not started again", p.Name)
-		key := p.Status.Reason
-		switch {
-		case p.Status.Reason == "Evicted":
-			d.Cause, d.Text = "Evicted", fmt.Sprintf("the kubelet of node %s evicted pod %s: %s", p.Spec.NodeName, p.Name, brief(p.Status.Message))
-			d.next("set requests and limits that fit its use, or free the node: kubectl describe node %s", word(p.Spec.NodeName))
-		case p.Status.Reason == "DeadlineExceeded":
-			d.Cause, d.Text = "DeadlineExceeded", fmt.Sprintf("pod %s ran longer than its activeDeadlineSeconds and was stopped", p.Name)
-			if s := p.Spec.ActiveDeadlineSeconds; s != nil {
-				d.see(r, "spec.activeDeadlineSeconds", *s)
-			}
-		case rejectedByNode(p):
-			d.Cause, d.Text = "RejectedByNode", fmt.Sprintf("the kubelet of node %s refused pod %s: %s", p.Spec.NodeName, p.Name, brief(joinWords(p.Status.Reason, "", strings.TrimPrefix(p.Status.Message, "Pod was rejected: "))))
-			d.next("kubectl describe node %s", word(p.Spec.NodeName))
-		}
-		d.see(r, "status.phase", podPhase(p))
-		for _, c := range containers(p) {
-			if t := c.status.State.Terminated; t != nil && t.ExitCode != 0 {
-				d.see(r, c.path+".state.terminated", endWords(t))
-				key += c.status.Name
-				if d.Cause == "ContainerFailed" {
-					d.Text = fmt.Sprintf("container %s of pod %s ended with %s, and is not started again", c.status.Name, p.Name, brief(endWords(t)))
-				}
-			}
-		}
-		if !target && d.Cause != "ContainerFailed" {
-			d.remark() // its owner has made another
-		}
-		if d.Next == "" {
-			d.next("kubectl logs %s%s", word("pod/"+p.Name), in(p.Namespace))
-		}
-		return d.Cause + key, d
-	})
-}
-
-// rejectedByNode reports that the kubelet did not admit the pod
-// (k8s.io/kubernetes v1.37.1 pkg/kubelet/kubelet.go rejectPod).
-func rejectedByNode(p *corev1.Pod) bool {
-	return strings.HasPrefix(p.Status.Message, "Pod was rejected: ") || len(p.Status.ContainerStatuses) == 0 && strings.HasPrefix(p.Status.Reason, "OutOf")
 }

@@ -60,6 +60,10 @@ type Facts struct {
 	Nodes          []corev1.Node
 	StorageClasses []storagev1.StorageClass
 	APIServices    []APIService
+	// Standing are the cluster-scoped objects that refusals name, as
+	// "priorityclasses.scheduling.k8s.io/high", and the webhooks, as "webhooks/NAME":
+	// whether they are there now.
+	Standing map[string]existence
 	// ManagerLease is kube-controller-manager's; nil where it was not read.
 	ManagerLease *coordinationv1.Lease
 

@@ -26,6 +26,9 @@ v1 PersistentVolume persistentvolumes -
 apps/v1 ControllerRevision controllerrevisions
 networking.k8s.io/v1 Ingress ingresses
 scheduling.k8s.io/v1 PriorityClass priorityclasses -
+admissionregistration.k8s.io/v1 ValidatingAdmissionPolicy validatingadmissionpolicies -
+admissionregistration.k8s.io/v1 ValidatingWebhookConfiguration validatingwebhookconfigurations -
+admissionregistration.k8s.io/v1 MutatingWebhookConfiguration mutatingwebhookconfigurations -
 storage.k8s.io/v1 CSIDriver csidrivers -
 coordination.k8s.io/v1 Lease leases
 apiregistration.k8s.io/v1 APIService apiservices -

@@ -65,12 +65,29 @@ func missingSources(f *Facts) []*draft {
 			d := because(cause, podRef(p), "pod %s needs %s %s, which is not there", p.Name, kind, s.name).
 				see(podRef(p), s.path, s.name).
 				see(state.Ref{Resource: s.resource, Namespace: p.Namespace, Name: s.name}, "", "not found")
+			switch {
+			case started(p):
+				d.remark().Text = fmt.Sprintf("pod %s has started, and %s %s, which it is made from, is not there any more: another pod like it cannot start", p.Name, kind, s.name)
+			case s.resource != "persistentvolumeclaims" && p.Spec.NodeName == "":
+				d.remark().Text = fmt.Sprintf("pod %s has no node yet, and %s %s, without which it cannot start there, is not there", p.Name, kind, s.name)
+			}
 			for _, e := range f.events(string(p.UID), "FailedMount", "Failed", "FailedScheduling")[:min(1, len(f.events(string(p.UID), "FailedMount", "Failed", "FailedScheduling")))] {
 				d.event(e)
 			}
 			return s.resource + s.name, d.next("make it, or correct the name in the template: kubectl get %s%s", s.resource, in(p.Namespace))
 		}
 		return "", nil
+	})
+}
+
+// started reports that containers of a pod have run, and that none waits for what
+// it is made from.
+func started(p *corev1.Pod) bool {
+	if _, s := waiting(p, "CreateContainerConfigError"); s != nil || p.Status.Phase == corev1.PodPending {
+		return false
+	}
+	return slices.ContainsFunc(p.Status.ContainerStatuses, func(s corev1.ContainerStatus) bool {
+		return s.State.Running != nil || s.State.Terminated != nil || s.LastTerminationState.Terminated != nil
 	})
 }
 
@@ -212,8 +229,8 @@ func pullSecrets(f *Facts) []*draft {
 				see(podRef(p), "spec.imagePullSecrets[].name", ref.Name).
 				see(state.Ref{Resource: "secrets", Namespace: p.Namespace, Name: ref.Name}, "", "not found").
 				see(podRef(p), path+".waiting", joinWords(s.State.Waiting.Reason, "", s.State.Waiting.Message))
-			if !unauthorised.MatchString(s.State.Waiting.Message) {
-				d.likely()
+			if m := s.State.Waiting.Message; !unauthorised.MatchString(m) || strings.Contains(m, "does not exist") {
+				d.likely() // registries say the same of what is not there
 			}
 			return ref.Name, d.next("kubectl create secret docker-registry %s%s", word(ref.Name), in(p.Namespace))
 		}
@@ -257,7 +274,7 @@ func crashing(f *Facts) []*draft {
 			t, path := c.ended()
 			backOff := c.status.State.Waiting != nil && c.status.State.Waiting.Reason == "CrashLoopBackOff"
 			switch {
-			case !backOff && !c.restarts(p):
+			case !backOff && !c.restarts(p, f.Now):
 				continue
 			case t != nil && (t.Reason == "OOMKilled" || t.Reason == "StartError" || t.Reason == "ContainerCannotRun"):
 				continue // outOfMemory's and startErrors'

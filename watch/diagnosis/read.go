@@ -83,6 +83,7 @@ func (r *Reader) Read(ctx context.Context, target *owners.Object) (*Facts, error
 	d.makersOf()
 	d.together(d.nodes, d.volumes, d.apiServices, d.manager)
 	d.events()
+	d.standing()
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}

@@ -2,12 +2,14 @@ package diagnosis
 
 import (
 	"slices"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
@@ -218,6 +220,63 @@ func (d *reading) crd() {
 	c.Instances, err = d.owners.Select(d.ctx, t, "", "")
 	d.gap(t.String(), "", err)
 	c.Complete = err == nil
+}
+
+// standing looks up the cluster-scoped objects that refusals name. Few users may
+// read them: that is no gap, and the refusal stays the server's last word.
+func (d *reading) standing() {
+	d.Standing = map[string]existence{}
+	admission := schema.GroupVersion{Group: "admissionregistration.k8s.io", Version: "v1"}
+	webhooks := false
+	for _, r := range d.refusals() {
+		key, _ := named(r.message)
+		typ, name, _ := strings.Cut(key, "/")
+		gvr := schema.GroupVersionResource{Group: "scheduling.k8s.io", Version: "v1", Resource: "priorityclasses"}
+		switch typ {
+		case classesType:
+		case policiesType:
+			gvr = admission.WithResource("validatingadmissionpolicies")
+		case "webhooks":
+			webhooks = true
+			continue
+		default:
+			continue
+		}
+		_, err := d.objects.Resource(gvr).Get(d.ctx, name, metav1.GetOptions{})
+		switch {
+		case err == nil:
+			d.Standing[key] = present
+		case apierrors.IsNotFound(err):
+			d.Standing[key] = absent
+		}
+	}
+	if !webhooks {
+		return
+	}
+	var names []string
+	for _, resource := range []string{"validatingwebhookconfigurations", "mutatingwebhookconfigurations"} {
+		list, err := d.objects.Resource(admission.WithResource(resource)).List(d.ctx, metav1.ListOptions{})
+		if err != nil {
+			return
+		}
+		for _, o := range list.Items {
+			hooks, _, _ := unstructured.NestedSlice(o.Object, "webhooks")
+			for _, hook := range hooks {
+				if m, is := hook.(map[string]any); is {
+					name, _ := m["name"].(string)
+					names = append(names, name)
+				}
+			}
+		}
+	}
+	for _, r := range d.refusals() {
+		if key, _ := named(r.message); strings.HasPrefix(key, "webhooks/") {
+			d.Standing[key] = absent
+			if slices.Contains(names, strings.TrimPrefix(key, "webhooks/")) {
+				d.Standing[key] = present
+			}
+		}
+	}
 }
 
 var apiServicesResource = schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}

@@ -155,7 +155,10 @@ func rejected(f *Facts) []*draft {
 		}
 		d := f.readRefusal(r)
 		d.see(r.by, r.path, r.message)
-		if !r.now {
+		switch past := f.past(r.message); {
+		case past != "":
+			d.likely().Text += "; " + past + ": the controller tries again"
+		case !r.now:
 			d.likely()
 		}
 		out = append(out, d)
@@ -211,6 +214,60 @@ func (f *Facts) readRefusal(r refusal) *draft {
 		return d.next("change the template's resources, or the LimitRange%s", in(f.Target.Namespace))
 	}
 	return because("Rejected", r.by, "the API server refuses what its controller wants to make").next("change what the message names")
+}
+
+// named are the objects that decide about a refusal, as Facts.Standing has them,
+// and whether they refuse by being there.
+func named(message string) (key string, refuses bool) {
+	switch {
+	case webhookCall.MatchString(message):
+		return "webhooks/" + webhookCall.FindStringSubmatch(message)[1], true
+	case webhookText.MatchString(message):
+		return "webhooks/" + webhookText.FindStringSubmatch(message)[1], true
+	case policyText.MatchString(message):
+		return policiesType + "/" + policyText.FindStringSubmatch(message)[1], true
+	case classText.MatchString(message):
+		return classesType + "/" + classText.FindStringSubmatch(message)[1], false
+	}
+	return "", false
+}
+
+const (
+	policiesType = "validatingadmissionpolicies.admissionregistration.k8s.io"
+	classesType  = "priorityclasses.scheduling.k8s.io"
+)
+
+// past says why a refusal is of the past; empty where it is not known to be.
+func (f *Facts) past(message string) string {
+	if key, refuses := named(message); key != "" {
+		switch standing := f.Standing[key]; {
+		case refuses && standing == absent:
+			return "it is not there any more"
+		case !refuses && standing == present:
+			return "it is there by now"
+		}
+		return ""
+	}
+	switch {
+	case quotaText.MatchString(message), mustSpecify.MatchString(message):
+		m := quotaText.FindStringSubmatch(message)
+		if m == nil {
+			m = mustSpecify.FindStringSubmatch(message)
+		}
+		if f.Known["resourcequotas"] && !slices.ContainsFunc(f.Quotas, func(q corev1.ResourceQuota) bool { return q.Name == m[1] }) {
+			return "it is not there any more"
+		}
+	case limitText.MatchString(message):
+		if f.Known["limitranges"] && len(f.LimitRanges) == 0 {
+			return "the namespace has none any more"
+		}
+	case strings.Contains(message, "violates PodSecurity"):
+		// The API server's own configuration may set a level, too.
+		if f.Namespace != nil && f.Namespace.Labels["pod-security.kubernetes.io/enforce"] == "" {
+			return "the namespace has no such level now"
+		}
+	}
+	return ""
 }
 
 // quota holds the message against the quota as it is now.

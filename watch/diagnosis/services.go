@@ -56,6 +56,8 @@ func serviceSelector(f *Facts) []*draft {
 				continue
 			case !all:
 				d.likely().Text = fmt.Sprintf("the selector of Service %s matches no pod in its namespace; whether a workload there would make one could not be read", s.Name)
+			case len(nearly) == 0:
+				d.likely() // an operator may make some
 			}
 			for _, o := range nearly[:min(len(nearly), 3)] {
 				d.see(o.Ref, "metadata.labels", differing(s.Spec.Selector, o.Labels))
