@@ -60,7 +60,11 @@ func Question(w io.Writer, q state.Question, o QuestionOptions) error {
 	if o.More > 0 {
 		head = append(head, span{fmt.Sprintf("  (%d more wait)", o.More), dim})
 	}
-	lines := []line{{}, head, {{"  " + q.Text, questionStyle(q)}}}
+	// What is approved is shown to its end, and has no room in it for what could pass
+	// for another line where the terminal folds it.
+	text := line{{"  " + strings.Join(strings.Fields(Sanitise(state.OneLine(q.Text))), " "), questionStyle(q)}}
+	lines := []line{{}, head}
+	written := len(lines)
 	for i, c := range q.Diff {
 		if o.Fields > 0 && i == o.Fields {
 			lines = append(lines, line{{fmt.Sprintf("%s… %d more fields: d shows all", diffIndent, len(q.Diff)-i), dim}})
@@ -96,7 +100,10 @@ func Question(w io.Writer, q state.Question, o QuestionOptions) error {
 	}
 	lines = append(lines, line{{"  q", bold}, {"  quit: nothing more is written", plain}})
 	var out strings.Builder
-	for _, l := range lines {
+	for i, l := range lines {
+		if i == written {
+			out.WriteString(text.draw(0, o.Color) + "\n")
+		}
 		out.WriteString(l.draw(o.Width, o.Color) + "\n")
 	}
 	out.WriteString(line{{fmt.Sprintf("%d> ", q.ID), yellow}}.draw(0, o.Color))
