@@ -7,6 +7,8 @@ import (
 	"unicode/utf8"
 
 	"pgregory.net/rapid"
+
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state/runnertest"
 )
 
 // hostile is what a cluster may send in a name, a label or a message.
@@ -131,6 +133,11 @@ func checkSanitise(t interface {
 	}
 	lines := SanitiseKeeping(text, KeepLines)
 	checkInert(t, lines, true)
+	for _, clean := range []string{once, lines} {
+		if command, found := runnertest.Command(clean); found {
+			t.Errorf("in %q a runner finds %q", clean, command)
+		}
+	}
 	if twice := SanitiseKeeping(lines, KeepLines); twice != lines {
 		t.Errorf("%q keeping lines: once %q, twice %q", text, lines, twice)
 	}
