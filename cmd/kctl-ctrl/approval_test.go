@@ -49,7 +49,7 @@ func newAsked(t *testing.T) *asked {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := newSession(sessionOptions{logFile: filepath.Join(t.TempDir(), "log"), horizon: askedHorizon})
+	s, err := testSession(t, sessionOptions{horizon: askedHorizon})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -226,7 +226,7 @@ func (p *proof) skipped(t *testing.T, broken approve.Broken) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := newSession(sessionOptions{logFile: filepath.Join(t.TempDir(), "log")})
+	s, err := testSession(t, sessionOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

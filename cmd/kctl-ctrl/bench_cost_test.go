@@ -8,7 +8,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"path/filepath"
 	"runtime"
 	"strconv"
 	"sync"
@@ -229,7 +228,7 @@ func syntheticWithout(b *testing.B, endpoint connect.Endpoint, beneath connect.W
 
 func syntheticWith(b *testing.B, endpoint connect.Endpoint, grant guard.SandboxGrant, beneath connect.Wrap) spent {
 	b.Helper()
-	s, err := newSession(sessionOptions{logFile: filepath.Join(b.TempDir(), "log")})
+	s, err := testSession(b, sessionOptions{})
 	if err != nil {
 		b.Fatal(err)
 	}

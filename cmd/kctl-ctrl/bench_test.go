@@ -185,7 +185,7 @@ func (f *filled) await(pods <-chan struct{}, n int) {
 
 // runOurs starts the loops in this process, as run does.
 func (f *filled) runOurs() {
-	s, err := newSession(sessionOptions{logFile: filepath.Join(f.TempDir(), "log")})
+	s, err := testSession(f, sessionOptions{})
 	if err != nil {
 		f.Fatal(err)
 	}

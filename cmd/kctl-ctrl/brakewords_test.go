@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -24,7 +23,7 @@ func TestBrakeLine(t *testing.T) {
 		"asks, leading":      {true, true, "the test; " + keptLease},
 		"asks, on a sandbox": {false, true, "the test"},
 	} {
-		s, err := newSession(sessionOptions{logFile: filepath.Join(t.TempDir(), "log")})
+		s, err := testSession(t, sessionOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -39,7 +38,7 @@ func newCollected(t *testing.T) *collected {
 	if err := flags.Parse([]string{"--controllers=garbage-collector-controller"}); err != nil {
 		t.Fatal(err)
 	}
-	s, err := newSession(sessionOptions{logFile: filepath.Join(t.TempDir(), "log"), horizon: 300 * time.Millisecond})
+	s, err := testSession(t, sessionOptions{horizon: 300 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -215,7 +215,7 @@ func (c *contested) keepBusy(t *testing.T, names ...string) {
 // end ends it, and its recording.
 func inProcess(t *testing.T, w *way, broken guard.Broken, with ...func(*session)) (s *session, end func()) {
 	t.Helper()
-	s, err := newSession(sessionOptions{logFile: filepath.Join(t.TempDir(), "log")})
+	s, err := testSession(t, sessionOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

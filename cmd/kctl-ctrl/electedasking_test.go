@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/spf13/cobra"
@@ -23,7 +22,7 @@ func TestElectedAsks(t *testing.T) {
 			c.keepBusy(t, "web-1")
 			w := c.way(t, "a")
 			t.Setenv("XDG_CONFIG_HOME", t.TempDir())
-			s, err := newSession(sessionOptions{logFile: filepath.Join(t.TempDir(), "log")})
+			s, err := testSession(t, sessionOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}

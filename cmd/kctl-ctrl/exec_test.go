@@ -212,7 +212,7 @@ func TestProofSeesExecWithABrokenGuard(t *testing.T) {
 	p.seedForOperator(t)
 	kubeconfig := p.kubeconfig(t)
 	before := p.revisions(t)
-	s, err := newSession(sessionOptions{logFile: filepath.Join(t.TempDir(), "log")})
+	s, err := testSession(t, sessionOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -95,7 +95,7 @@ func TestAskedExecWithABrokenGate(t *testing.T) {
 		p := newProof(t)
 		p.seedConfigMaps(t)
 		kubeconfig, operator := p.kubeconfig(t), plainOperator(t, "1")
-		s, err := newSession(sessionOptions{logFile: filepath.Join(t.TempDir(), "log")})
+		s, err := testSession(t, sessionOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -58,7 +57,7 @@ func TestAHeldWriteIsLookedAtAgain(t *testing.T) {
 		"changed, and nothing stored": {state.ModeDryRunServer, "8", true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, err := newSession(sessionOptions{logFile: filepath.Join(t.TempDir(), "log")})
+			s, err := testSession(t, sessionOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}

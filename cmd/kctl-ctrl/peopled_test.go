@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -45,7 +44,7 @@ func newPeopled(t *testing.T) *peopled {
 	if err := flags.Parse([]string{"--controllers=deployment-controller,replicaset-controller,statefulset-controller"}); err != nil {
 		t.Fatal(err)
 	}
-	s, err := newSession(sessionOptions{logFile: filepath.Join(t.TempDir(), "log"), horizon: 300 * time.Millisecond})
+	s, err := testSession(t, sessionOptions{horizon: 300 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -110,7 +110,7 @@ var loopFlags = []string{
 // enough, it is when each wanted write has been tried and answered.
 func (p *proof) dryRun(t *testing.T, m state.Mode, broken guard.Broken, enough func() bool) *attempts {
 	t.Helper()
-	s, err := newSession(sessionOptions{logFile: filepath.Join(t.TempDir(), "log")})
+	s, err := testSession(t, sessionOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -174,7 +174,7 @@ func TestFullDiskIsTold(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("there is no /dev/full")
 	}
-	s, err := newSession(sessionOptions{logFile: filepath.Join(t.TempDir(), "log")})
+	s, err := testSession(t, sessionOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

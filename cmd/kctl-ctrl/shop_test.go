@@ -127,7 +127,7 @@ func recordShop(t *testing.T, file string) {
 	if err := flags.Parse([]string{"--controllers=" + shopLoops}); err != nil {
 		t.Fatal(err)
 	}
-	s, err := newSession(sessionOptions{logFile: filepath.Join(t.TempDir(), "log"), horizon: 600 * time.Millisecond})
+	s, err := testSession(t, sessionOptions{horizon: 600 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}

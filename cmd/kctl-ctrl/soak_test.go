@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
@@ -53,7 +52,7 @@ func TestSoak(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := newSession(sessionOptions{logFile: filepath.Join(t.TempDir(), "log")})
+	s, err := testSession(t, sessionOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -41,7 +40,7 @@ func TestScreenLoops(t *testing.T) {
 	if err := flags.Parse([]string{"--controllers=deployment"}); err != nil {
 		t.Fatal(err)
 	}
-	s, err := newSession(sessionOptions{logFile: filepath.Join(t.TempDir(), "log"), horizon: time.Second})
+	s, err := testSession(t, sessionOptions{horizon: time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -91,6 +91,11 @@ func play(t *testing.T, dir, root, bin string) {
 			env.Setenv("HOME", env.WorkDir)
 			env.Setenv("KCTL_CTRL_ATTACH_DIR", filepath.Join(env.WorkDir, "a"))
 			env.Setenv("KUBECONFIG", filepath.Join(env.WorkDir, "no-kubeconfig"))
+			env.Defer(func() {
+				if line := stallIn(filepath.Join(env.WorkDir, "state")); line != "" {
+					t.Errorf("%s: %s", filepath.Base(env.WorkDir), line)
+				}
+			})
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
@@ -99,6 +104,21 @@ func play(t *testing.T, dir, root, bin string) {
 			"shared": func(ts *testscript.TestScript, neg bool, args []string) { shared(ts, bin, neg, args) },
 		},
 	})
+}
+
+// stallIn is the line in the log of a state directory that tells of a stalled queue
+// (see tap.WatchForStalls), which no script may see; empty where there is none.
+func stallIn(state string) string {
+	log, err := os.ReadFile(filepath.Join(state, "kctl-ctrl", "kctl-ctrl.log"))
+	if err != nil {
+		return "" // nothing was logged
+	}
+	for line := range strings.Lines(string(log)) {
+		if strings.Contains(line, "Queue stalled") {
+			return line
+		}
+	}
+	return ""
 }
 
 // repository is the root of the source tree. What go test keeps of a passed test has to

@@ -95,7 +95,11 @@ func shared(ts *testscript.TestScript, bin string, neg bool, args []string) {
 			s.running = nil
 		}
 	}()
-	if err := ts.Exec(args[dash+1], args[dash+2:]...); (err != nil) != neg {
+	err := ts.Exec(args[dash+1], args[dash+2:]...)
+	if line := stallIn(filepath.Join(s.running.home, "state")); line != "" {
+		ts.Fatalf("%s", line)
+	}
+	if (err != nil) != neg {
 		ts.Fatalf("%q: %v", args[dash+1:], err)
 	}
 }
