@@ -11,7 +11,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -33,7 +35,12 @@ type report struct {
 	output  map[test][]string // of the tests that have not ended
 	parent  map[test]bool     // has subtests
 	seconds map[test]float64
+	waited  map[test]float64
 }
+
+// waited is what a test says that waits for its turn, outside of what go test counts as
+// waiting (cmd/kctl-ctrl/shared_test.go).
+var waited = regexp.MustCompile(`: waited ([0-9.]+)s for its turn\n$`)
 
 func main() {
 	if err := read(os.Stdin, os.Stdout); err != nil {
@@ -43,7 +50,7 @@ func main() {
 }
 
 func read(in io.Reader, out io.Writer) error {
-	r := report{out: out, output: map[test][]string{}, parent: map[test]bool{}, seconds: map[test]float64{}}
+	r := report{out: out, output: map[test][]string{}, parent: map[test]bool{}, seconds: map[test]float64{}, waited: map[test]float64{}}
 	lines := bufio.NewReader(in)
 	for {
 		line, err := lines.ReadString('\n')
@@ -75,6 +82,10 @@ func (r *report) add(line string) {
 		switch {
 		case e.Test != "":
 			r.output[t] = append(r.output[t], e.Output)
+			if found := waited.FindStringSubmatch(e.Output); found != nil {
+				seconds, _ := strconv.ParseFloat(found[1], 64) // digits and dots: 0 is as good as any
+				r.waited[t] += seconds
+			}
 		case e.Output != "PASS\n": // as without -v
 			fmt.Fprint(r.out, e.Output)
 		}
@@ -88,7 +99,7 @@ func (r *report) add(line string) {
 			r.unended(e.Package)
 			return
 		}
-		r.seconds[t] = e.Elapsed
+		r.seconds[t] = max(0, e.Elapsed-r.waited[t])
 		if e.Action == "fail" {
 			r.print(t)
 		}

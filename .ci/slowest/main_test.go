@@ -13,7 +13,8 @@ func TestRead(t *testing.T) {
 {"Action":"run","Package":"p/a","Test":"TestGood"}
 {"Action":"output","Package":"p/a","Test":"TestGood","Output":"=== RUN   TestGood\n"}
 {"Action":"output","Package":"p/a","Test":"TestGood","Output":"    a.go:1: nobody reads this\n"}
-{"Action":"pass","Package":"p/a","Test":"TestGood","Elapsed":2.5}
+{"Action":"output","Package":"p/a","Test":"TestGood","Output":"    a.go:9: waited 40.0s for its turn\n"}
+{"Action":"pass","Package":"p/a","Test":"TestGood","Elapsed":42.5}
 {"Action":"run","Package":"p/a","Test":"TestGroup"}
 {"Action":"run","Package":"p/a","Test":"TestGroup/one"}
 {"Action":"output","Package":"p/a","Test":"TestGroup/one","Output":"    a.go:2: broken\n"}

@@ -147,6 +147,7 @@ func (c *collected) letGo(namespace string) {
 // them, and lets the real garbage collector react: it must leave what was
 // foretold, with the finalizers on and after they are taken off.
 func TestCascadeIsWhatGCDoes(t *testing.T) {
+	withControllers(t)
 	c := newCollected(t)
 	far, err := c.client.CoreV1().ConfigMaps("default").Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "far"}}, metav1.CreateOptions{})
 	if err != nil {

@@ -35,7 +35,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard"
-	"github.com/kctl-ctrl/kctl-ctrl/reconcile/sandbox"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -62,7 +61,7 @@ func electionArgs() []string {
 // contested is a cluster for which several processes compete: an API server that
 // keeps an audit log, without loops. Nobody but the test knows it for a sandbox.
 type contested struct {
-	*sandbox.Sandbox
+	*sharedSandbox
 	client kubernetes.Interface
 
 	// known is what requests has read of the audit log, read so far.
@@ -74,15 +73,8 @@ const contestedContext = "contested"
 
 func newContested(t *testing.T) *contested {
 	t.Helper()
-	sb, err := sandbox.Start(t.Context(), sandbox.Options{
-		Audit: sandbox.AuditRequest, AuditLog: filepath.Join(t.TempDir(), "audit.log"),
-		DisableAdmission: []string{"ServiceAccount"},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = sb.Close(context.Background()) })
-	return &contested{Sandbox: sb, client: seedClient(t, sb)}
+	s := share(t)
+	return &contested{sharedSandbox: s, client: seedClient(t, s.Sandbox), read: s.auditFrom}
 }
 
 // way is an instance's own way to the cluster: a proxy that has the API server know
@@ -231,7 +223,6 @@ func inProcess(t *testing.T, w *way, broken guard.Broken, with ...func(*session)
 	if err := cmd.ParseFlags(args); err != nil {
 		t.Fatal(err)
 	}
-	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
 	w.recordings = append(w.recordings, filepath.Join(t.TempDir(), "journal.jsonl"))
 	recorded, err := (&recordFlags{file: w.recordings[0]}).start(s)
 	if err != nil {

@@ -19,6 +19,7 @@ import (
 func TestGateOnAServer(t *testing.T) {
 	for _, broken := range []bool{false, true} {
 		t.Run(fmt.Sprintf("broken=%v", broken), func(t *testing.T) {
+			withControllers(t)
 			c := newContested(t)
 			c.keepBusy(t, "web-1", "web-2", "web-3")
 			w := c.way(t, "a")
@@ -52,6 +53,7 @@ func TestGateOnAServer(t *testing.T) {
 
 // TestAskOnACluster: with --ask, nothing but the lease leaves without a yes.
 func TestAskOnACluster(t *testing.T) {
+	withControllers(t)
 	c := newContested(t)
 	c.keepBusy(t, "web-1")
 	s, _ := inProcess(t, c.way(t, "a"), guard.Broken{}, func(s *session) { s.decide(decision{ask: true}) })
@@ -81,6 +83,7 @@ func TestAskOnACluster(t *testing.T) {
 // that happens, and reads from the API server's records that no write came late and
 // none came while the other held the lease.
 func TestHandOvers(t *testing.T) {
+	parallel(t)
 	c := newContested(t)
 	c.keepBusy(t, "web-1", "web-2", "web-3")
 	handOver(t, c, "")
@@ -137,6 +140,7 @@ func handOver(t *testing.T, c *contested, prefix string) {
 // TestPolicyOnACluster has the API server say what a policy let out: ReplicaSets are
 // created, and nothing else is written.
 func TestPolicyOnACluster(t *testing.T) {
+	parallel(t)
 	c := newContested(t)
 	c.keepBusy(t, "web-1", "web-2")
 	policy := filepath.Join(t.TempDir(), "policy.yaml")

@@ -15,6 +15,7 @@ import (
 // TestWhatHasChangedWhileStandingBy has the cluster change while a process stands by:
 // when the lease is its own it writes nothing, and gives the lease back.
 func TestWhatHasChangedWhileStandingBy(t *testing.T) {
+	parallel(t)
 	c := newContested(t)
 	c.keepBusy(t, "web-1")
 	for name, change := range map[string]struct {

@@ -18,10 +18,10 @@ import (
 func TestElectedAsks(t *testing.T) {
 	for _, broken := range []bool{false, true} {
 		t.Run(fmt.Sprintf("broken=%v", broken), func(t *testing.T) {
+			withControllers(t)
 			c := newContested(t)
 			c.keepBusy(t, "web-1")
 			w := c.way(t, "a")
-			t.Setenv("XDG_CONFIG_HOME", t.TempDir())
 			s, err := testSession(t, sessionOptions{})
 			if err != nil {
 				t.Fatal(err)

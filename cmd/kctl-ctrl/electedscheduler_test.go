@@ -82,7 +82,7 @@ func (c *contested) looks(t *testing.T, who string) int {
 		t.Fatal(err)
 	}
 	n := 0
-	for line := range bytes.Lines(log) {
+	for line := range bytes.Lines(log[c.auditFrom:]) {
 		var event auditv1.Event
 		if json.Unmarshal(line, &event) != nil {
 			continue // it is being written
@@ -118,6 +118,7 @@ func usurped(requests []request, upstream string) []string {
 // out, and binds the pods that it has left; when it comes back, it waits; and when this
 // program ends, it leads again. An election that takes a live lease must be seen.
 func TestUpstreamScheduler(t *testing.T) {
+	parallel(t)
 	c := newContested(t)
 	c.node(t, "node-1")
 	upstream := c.way(t, "ks")
@@ -179,6 +180,8 @@ func TestUpstreamScheduler(t *testing.T) {
 // alone.
 func (c *contested) takeLive(t *testing.T) {
 	t.Helper()
+	control.Lock()
+	defer control.Unlock()
 	s, err := testSession(t, sessionOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -194,7 +197,6 @@ func (c *contested) takeLive(t *testing.T) {
 	if err := cmd.ParseFlags(args); err != nil {
 		t.Fatal(err)
 	}
-	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
 	if err := o.startOnCluster(t.Context(), s, state.ModeActive, func(string) {}); err != nil {
 		t.Fatal(err)
 	}

@@ -109,6 +109,7 @@ func (c *contested) leads(t *testing.T, who string) {
 // takes over and finishes that; when it comes back, it waits; and when this program
 // ends, it leads again.
 func TestUpstream(t *testing.T) {
+	parallel(t)
 	c := newContested(t)
 	let := c.kubelet(t)
 	labels := map[string]string{"app": "web"}

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -75,31 +76,42 @@ func plainOperator(t *testing.T, works string) []string {
 // kubeconfig leads to the proof's sandbox.
 func (p *proof) kubeconfig(t *testing.T) string {
 	t.Helper()
-	path, err := p.WriteKubeconfig("")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return path
+	return kubeconfigFor(t, p.Sandbox)
 }
 
 // builtOperator builds testdata/operator, a module of its own. The name of the
 // binary is its user agent: controller-runtime's election has a client of its own.
 func builtOperator(t *testing.T) string {
 	t.Helper()
-	binary := filepath.Join(t.TempDir(), "runtime-operator")
-	build := exec.Command("go", "build", "-o", binary, ".")
-	build.Dir = filepath.Join("testdata", "operator")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")
-	out, err := build.CombinedOutput()
-	if err == nil {
-		return binary
+	needsSandbox(t)
+	b := buildOperator()
+	if b.err == nil {
+		return b.binary
 	}
 	// What go says where modules cannot be had; an error in our code is one.
-	if regexp.MustCompile(`dial tcp|lookup .*(no such host|server misbehaving)|module lookup disabled|i/o timeout|connection refused|TLS handshake`).Match(out) {
-		t.Skipf("SKIPPED: the modules of testdata/operator cannot be had here, so controller-runtime is not tested: %s", out)
+	if regexp.MustCompile(`dial tcp|lookup .*(no such host|server misbehaving)|module lookup disabled|i/o timeout|connection refused|TLS handshake`).Match(b.said) {
+		t.Skipf("SKIPPED: the modules of testdata/operator cannot be had here, so controller-runtime is not tested: %s", b.said)
 	}
-	t.Fatalf("build testdata/operator: %v\n%s", err, out)
+	t.Fatalf("build testdata/operator: %v\n%s", b.err, b.said)
 	return ""
+}
+
+// buildOperator builds it once for all tests. go run keeps what it has linked in the
+// build cache, where go build would link again each time.
+var buildOperator = sync.OnceValue(func() (b built) {
+	b.binary = filepath.Join(sharedSandboxes.dir, "runtime-operator")
+	build := exec.Command("go", "run", "-exec", `sh -c 'cp "$0" "$OPERATOR"'`, ".")
+	build.Dir = filepath.Join("testdata", "operator")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off", "OPERATOR="+b.binary)
+	b.said, b.err = build.CombinedOutput()
+	return b
+})
+
+// built is a program and what its build said.
+type built struct {
+	binary string
+	said   []byte
+	err    error
 }
 
 // journalOf reads what exec printed with -o json.
@@ -132,7 +144,8 @@ func journalOf(t *testing.T, path string) []state.Event {
 // the holder of their lease, every verb they try is answered, and the server's
 // own records say that nothing was changed.
 func TestExecDryRunPersistsNothing(t *testing.T) {
-	p := newProof(t)
+	parallel(t)
+	p := emptyProof(t)
 	p.seedForOperator(t)
 	kubeconfig := p.kubeconfig(t)
 	for _, operator := range []string{"plain-operator", "runtime-operator"} {
@@ -208,7 +221,8 @@ func checkOperatorJournal(t *testing.T, events []state.Event, operator string, m
 // TestProofSeesExecWithABrokenGuard switches the rewriting of DELETE bodies off:
 // the operator's delete is carried out, and both records of the server show it.
 func TestProofSeesExecWithABrokenGuard(t *testing.T) {
-	p := newProof(t)
+	withControllers(t)
+	p := emptyProof(t)
 	p.seedForOperator(t)
 	kubeconfig := p.kubeconfig(t)
 	before := p.revisions(t)
@@ -237,7 +251,8 @@ func TestProofSeesExecWithABrokenGuard(t *testing.T) {
 // TestExecStreams: an event reaches the operator's informer while its watch goes
 // on, through our process and a real API server.
 func TestExecStreams(t *testing.T) {
-	p := newProof(t)
+	parallel(t)
+	p := emptyProof(t)
 	p.seedForOperator(t)
 	command := program(t, append([]string{"exec", "--kubeconfig", p.kubeconfig(t), "--"}, plainOperator(t, "watch")...)...)
 	lines, _, _ := started(t, command)
@@ -251,21 +266,30 @@ func TestExecStreams(t *testing.T) {
 	}
 }
 
-// inSandbox starts exec with a shell script as its command, on an empty sandbox,
-// and returns when the script has said "ready".
-func inSandbox(t *testing.T, script string) (command *exec.Cmd, stdout io.Reader) {
+// behindExec starts exec with a shell script as its command, on a cluster or in a
+// sandbox, and returns when the script has said "ready".
+func behindExec(t *testing.T, script string, where ...string) (command *exec.Cmd, stdout io.Reader) {
 	t.Helper()
-	command = program(t, "exec", "--sandbox", "--nodes=0", "--controllers=", "--journal-file", filepath.Join(t.TempDir(), "journal"), "--", "sh", "-c", script)
+	args := slices.Concat([]string{"exec"}, where, []string{"--journal-file", filepath.Join(t.TempDir(), "journal"), "--", "sh", "-c", script})
+	command = program(t, args...)
 	lines, stdout, _ := started(t, command)
 	until(t, lines, "ready")
 	return command, stdout
 }
 
+// inSandbox is an empty one.
+var inSandbox = []string{"--sandbox", "--nodes=0", "--controllers="}
+
 // Signals are the command's, and so is the exit code.
 func TestExecPassesSignals(t *testing.T) {
 	for signal, code := range map[syscall.Signal]int{syscall.SIGTERM: 15, syscall.SIGINT: 2, syscall.SIGUSR1: 10} {
 		t.Run(signal.String(), func(t *testing.T) {
-			command, _ := inSandbox(t, `trap "exit 15" TERM; trap "exit 2" INT; trap "exit 10" USR1; echo ready; while :; do sleep 0.05; done`)
+			parallel(t)
+			where := inSandbox
+			if signal != syscall.SIGTERM {
+				where = []string{"--kubeconfig", kubeconfigFor(t, share(t).Sandbox)}
+			}
+			command, _ := behindExec(t, `trap "exit 15" TERM; trap "exit 2" INT; trap "exit 10" USR1; echo ready; while :; do sleep 0.05; done`, where...)
 			if err := command.Process.Signal(signal); err != nil {
 				t.Fatal(err)
 			}
@@ -280,10 +304,11 @@ func TestExecPassesSignals(t *testing.T) {
 // When this program is killed, its command goes too: nothing goes on without its
 // guard, and its standard output is closed by the last who holds it.
 func TestExecKilled(t *testing.T) {
+	parallel(t)
 	if dieWithParent() == nil {
 		t.Skip("this system does not end a process with its parent; its proxy is gone all the same")
 	}
-	command, stdout := inSandbox(t, "echo ready; exec sleep 1000")
+	command, stdout := behindExec(t, "echo ready; exec sleep 1000", inSandbox...)
 	if err := command.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}

@@ -38,7 +38,8 @@ func (p *proof) wrote(t *testing.T, operator string) []string {
 // write. The server's own records say that nothing is written before the yes and that
 // it is after it; what is skipped, the operator tries again.
 func TestExecAsks(t *testing.T) {
-	p := newProof(t)
+	parallel(t)
+	p := emptyProof(t)
 	p.seedConfigMaps(t)
 	kubeconfig := p.kubeconfig(t)
 	operator := builtOperator(t)
@@ -111,7 +112,8 @@ func TestExecAsksNobody(t *testing.T) {
 // The screen over a command: it waits for answers there, what it reads and writes is on
 // the pages, what it prints in a file, and leaving the screen ends it.
 func TestExecOnTheScreen(t *testing.T) {
-	p := newProof(t)
+	parallel(t)
+	p := emptyProof(t)
 	p.seedConfigMaps(t)
 	args := []string{"exec", "--tui", "--active", "--ask", "--kubeconfig", p.kubeconfig(t), "--"}
 	x := onTerminal(t, 120, 32, append(args, plainOperator(t, "watch")...)...)
@@ -144,6 +146,7 @@ func TestExecOnTheScreen(t *testing.T) {
 // What a command did can be looked at when it has ended by itself; its exit code is
 // the screen's.
 func TestExecEndsBehindTheScreen(t *testing.T) {
+	parallel(t)
 	x := onTerminal(t, 100, 24, "exec", "--tui", "--sandbox", "--nodes=0", "--controllers=deployment", "--", "sh", "-c", "echo the last words >&2; exit 7")
 	x.shows("THE COMMAND has ended with exit code 7", "the last words").press("<esc>").shows("deployment").press("q")
 	if code := x.ends(); code != 7 {

@@ -46,6 +46,7 @@ func inOrder(t *testing.T, said string, texts ...string) {
 // Ctrl-C is answered before anything is waited for: here nothing can be stopped in
 // order, and the answer comes all the same, before what is said at the end.
 func TestInterruptIsAnsweredFirst(t *testing.T) {
+	parallel(t)
 	command := newHouse(t).program(t, "run", "--sandbox", "--nodes=0", "--controllers=deployment")
 	out, in, err := os.Pipe()
 	if err != nil {

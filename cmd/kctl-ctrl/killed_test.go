@@ -17,7 +17,10 @@ const killed = 3
 
 // TestKilledLeavesNothing kills the program, in turn with its sandbox's process, and
 // has the next one clean up.
-func TestKilledLeavesNothing(t *testing.T) { killAndLook(t, killed) }
+func TestKilledLeavesNothing(t *testing.T) {
+	parallel(t)
+	killAndLook(t, killed)
+}
 
 // killAndLook kills so often. What a kill leaves, the next start removes; what it did
 // not make itself stays, whatever it is called.

@@ -16,6 +16,7 @@ import (
 // Candidates of coordinated leader election, from an API server that serves
 // them, which none does by default.
 func TestLeaseCandidates(t *testing.T) {
+	needsSandbox(t)
 	sb, err := sandbox.Start(t.Context(), sandbox.Options{
 		FeatureGates: map[string]bool{"CoordinatedLeaderElection": true},
 		ExtraArgs:    []string{"--runtime-config=coordination.k8s.io/v1beta1=true"},

@@ -26,11 +26,20 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asProgram) != "" {
 		program()
 	}
-	testscript.Main(m, map[string]func(){
+	testscript.Main(suite{m}, map[string]func(){
+		"kctl-ctrl": program,
 		"kubectl": func() {
 			if err := kubectl.NewDefaultKubectlCommand().Execute(); err != nil {
 				os.Exit(1)
 			}
 		},
 	})
+}
+
+// suite prepares what tests share, when it is tests that this process is for.
+type suite struct{ *testing.M }
+
+func (s suite) Run() int {
+	defer prepareTests()()
+	return s.M.Run()
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -116,12 +115,7 @@ func (p *plugged) look() touched {
 
 func startEmpty(t *testing.T) *sandbox.Sandbox {
 	t.Helper()
-	sb, err := sandbox.Start(t.Context(), sandbox.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = sb.Close(context.Background()) })
-	return sb
+	return share(t).Sandbox
 }
 
 const (
@@ -136,6 +130,7 @@ answer "$token" "$(date -u -d '+1 hour' +%Y-%m-%dT%H:%M:%SZ 2>/dev/null || date 
 // TestCredentialPlugins has kubeconfigs with plugins that work and that do not, and
 // kubercs that forbid them.
 func TestCredentialPlugins(t *testing.T) {
+	parallel(t)
 	sb := startEmpty(t)
 	kuberc := func(policy string) string {
 		path := filepath.Join(t.TempDir(), "kuberc")
@@ -200,6 +195,7 @@ func TestCredentialPlugins(t *testing.T) {
 
 // TestKubercFlag: --kuberc is kubectl's, and before the variable.
 func TestKubercFlag(t *testing.T) {
+	parallel(t)
 	sb := startEmpty(t)
 	file := func(policy string) string {
 		path := filepath.Join(t.TempDir(), "kuberc")
@@ -257,6 +253,7 @@ func checkSecrets(t *testing.T, dir string, words ...string) {
 // A plugin gets nothing of a terminal that shows the screen: neither its keys nor a
 // place to write.
 func TestPluginBehindTheScreen(t *testing.T) {
+	parallel(t)
 	sb := startEmpty(t)
 	p := newPlugged(t, sb, "read -r key && echo \"$key\" >>"+filepath.Join(t.TempDir(), "keys")+"\n"+answers, clientcmdapi.IfAvailableExecInteractiveMode)
 	before := p.look()
@@ -280,6 +277,7 @@ func TestPluginBehindTheScreen(t *testing.T) {
 // TestKubeconfigStays has the verbs that touch a cluster use a kubeconfig, which is
 // afterwards the same file with the same bytes, alone in its directory.
 func TestKubeconfigStays(t *testing.T) {
+	parallel(t)
 	sb := startEmpty(t)
 	p := newPlugged(t, sb, answers, clientcmdapi.IfAvailableExecInteractiveMode)
 	before := p.look()

@@ -27,6 +27,9 @@ const asProgram = "KCTL_CTRL_TEST_AS_PROGRAM"
 // program is the command line of a process, not started yet.
 func program(t testing.TB, args ...string) *exec.Cmd {
 	t.Helper()
+	if slices.Contains(args, "--sandbox") || len(args) > 0 && (args[0] == "sandbox" || args[0] == "diff") {
+		needsSandbox(t)
+	}
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -73,6 +76,7 @@ func repository(t testing.TB) string {
 
 // TestReadme runs the README's commands and compares what it says they print.
 func TestReadme(t *testing.T) {
+	parallel(t)
 	text, err := os.ReadFile(filepath.Join(repository(t), "README.md"))
 	if err != nil {
 		t.Fatal(err)
@@ -136,6 +140,7 @@ func until(t *testing.T, lines *bufio.Scanner, text string) string {
 func TestInterrupt(t *testing.T) {
 	for _, signal := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
 		t.Run(signal.String(), func(t *testing.T) {
+			parallel(t)
 			command := program(t, "run", "--sandbox", "--nodes=0", "--controllers=deployment")
 			lines, stdout, stderr := started(t, command)
 			until(t, lines, "1 loop runs: deployment")
@@ -163,6 +168,7 @@ func TestInterrupt(t *testing.T) {
 // While loops run, /healthz says how they are, each by its name, and /metrics
 // has upstream's queue metrics.
 func TestHealth(t *testing.T) {
+	parallel(t)
 	command := program(t, "run", "--sandbox", "--nodes=0", "--controllers=deployment,job", "--health-address=127.0.0.1:0")
 	stderr, err := command.StderrPipe()
 	if err != nil {
@@ -219,6 +225,7 @@ func TestHealthStaysOnLoopback(t *testing.T) {
 // workers, create 400 pods for 40 Deployments, over HTTP and from upstream's
 // child goroutines. Each pod's record must carry the key of its own ReplicaSet.
 func TestAttribution(t *testing.T) {
+	parallel(t)
 	var manifest strings.Builder
 	for i := range 40 {
 		name := "web-" + string(rune('a'+i/10)) + string(rune('a'+i%10))

@@ -30,6 +30,7 @@ import (
 // read from the API server's audit log and from etcd: neither knows of the guard.
 type proof struct {
 	*sandbox.Sandbox
+	auditFrom int64 // where its audit log begins
 	etcd      *clientv3.Client
 	scenarios []scenario
 	// flags are the loops', gates those of the API server too.
@@ -37,35 +38,67 @@ type proof struct {
 	gates map[string]bool
 }
 
-// newProof has the scenarios of the default tests.
+// newProof has the scenarios of the default tests, on a shared sandbox.
 func newProof(t *testing.T) *proof {
 	t.Helper()
-	return newProofOf(t, slices.DeleteFunc(scenarios(), func(sc scenario) bool { return !sc.quick }), nil)
+	p := emptyProof(t)
+	p.seed(t, slices.DeleteFunc(scenarios(), func(sc scenario) bool { return !sc.quick }))
+	return p
+}
+
+// emptyProof has no scenarios.
+func emptyProof(t *testing.T) *proof {
+	t.Helper()
+	s := share(t)
+	p := &proof{Sandbox: s.Sandbox, auditFrom: s.auditFrom, flags: loopFlags}
+	p.dial(t)
+	return p
+}
+
+// proofOptions are those of its API server.
+func proofOptions(gates map[string]bool) sandbox.Options {
+	return sandbox.Options{
+		Audit: sandbox.AuditRequest,
+		// They would do in the seeds what is for the loops to do.
+		DisableAdmission: []string{"ServiceAccount", "TaintNodesByCondition", "StorageObjectInUseProtection"},
+		FeatureGates:     gates, ExtraArgs: []string{"--runtime-config=api/all=true"},
+	}
 }
 
 func newProofOf(t *testing.T, scenarios []scenario, gates map[string]bool) *proof {
 	t.Helper()
-	sb, err := sandbox.Start(t.Context(), sandbox.Options{
-		Audit: sandbox.AuditRequest, AuditLog: filepath.Join(t.TempDir(), "audit.log"),
-		// They would do in the seeds what is for the loops to do.
-		DisableAdmission: []string{"ServiceAccount", "TaintNodesByCondition", "StorageObjectInUseProtection"},
-		FeatureGates:     gates, ExtraArgs: []string{"--runtime-config=api/all=true"},
-	})
+	options := proofOptions(gates)
+	options.AuditLog = filepath.Join(t.TempDir(), "audit.log")
+	sb, err := sandbox.Start(t.Context(), options)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = sb.Close(context.Background()) })
-	etcd, err := clientv3.New(clientv3.Config{Endpoints: []string{sb.EtcdEndpoint()}, DialTimeout: 10 * time.Second, Logger: zap.NewNop()})
+	p := &proof{Sandbox: sb, gates: gates, flags: loopFlags}
+	p.dial(t)
+	p.seed(t, scenarios)
+	p.awaitOwnWrites(t)
+	return p
+}
+
+// dial connects to etcd.
+func (p *proof) dial(t *testing.T) {
+	t.Helper()
+	etcd, err := clientv3.New(clientv3.Config{Endpoints: []string{p.EtcdEndpoint()}, DialTimeout: 10 * time.Second, Logger: zap.NewNop()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = etcd.Close() })
-	p := &proof{Sandbox: sb, etcd: etcd, scenarios: scenarios, gates: gates, flags: loopFlags}
+	p.etcd = etcd
+}
+
+// seed creates the scenarios' objects.
+func (p *proof) seed(t *testing.T, scenarios []scenario) {
+	t.Helper()
+	p.scenarios = scenarios
 	if err := p.seeder(t).seedAll(t.Context(), scenarios); err != nil {
 		t.Fatal(err)
 	}
-	p.awaitOwnWrites(t)
-	return p
 }
 
 // awaitOwnWrites returns when kube-apiserver has created its own Service, which
@@ -195,7 +228,10 @@ func (p *proof) run(t *testing.T, s *session, tried *attempts, enough func() boo
 // TestDryRunPersistsNothing runs all loops dry, in both ways, over objects that
 // make them create, update, patch and delete. The server's own records say that
 // nothing was changed. The long form is TestDryRunOfAllScenarios.
-func TestDryRunPersistsNothing(t *testing.T) { newProof(t).persistsNothing(t) }
+func TestDryRunPersistsNothing(t *testing.T) {
+	withControllers(t)
+	newProof(t).persistsNothing(t)
+}
 
 // persistsNothing is the proof.
 func (p *proof) persistsNothing(t *testing.T) {
@@ -231,7 +267,10 @@ func (p *proof) persistsNothing(t *testing.T) {
 // proof must notice, in both records.
 func TestProofSeesABrokenGuard(t *testing.T) {
 	for name, b := range brokenGuards {
-		t.Run(name, func(t *testing.T) { newProof(t).seesBroken(t, b.mode, b.broken, 2) })
+		t.Run(name, func(t *testing.T) {
+			withControllers(t)
+			newProof(t).seesBroken(t, b.mode, b.broken, 2)
+		})
 	}
 }
 
@@ -273,7 +312,8 @@ func (p *proof) seesBroken(t *testing.T, m state.Mode, broken guard.Broken, enou
 // TestGuardKnowsAllThatTheServerServes asks the sandbox what it serves and has
 // the guard judge every verb of every resource and subresource, in every mode.
 func TestGuardKnowsAllThatTheServerServes(t *testing.T) {
-	p := newProof(t)
+	parallel(t)
+	p := emptyProof(t)
 	readOnly, err := guard.New(guard.Options{Mode: state.ModeReadOnly})
 	if err != nil {
 		t.Fatal(err)

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/url"
 	"os"
 	"slices"
@@ -65,6 +66,9 @@ func (p *proof) mutations(t *testing.T) (all, real []string) {
 		t.Fatal(err)
 	}
 	defer file.Close()
+	if _, err := file.Seek(p.auditFrom, io.SeekStart); err != nil {
+		t.Fatal(err)
+	}
 	lines := bufio.NewScanner(file)
 	lines.Buffer(nil, 16<<20)
 	for lines.Scan() {

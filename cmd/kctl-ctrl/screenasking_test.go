@@ -30,6 +30,7 @@ allow:
 // screen says and the API server's record shows; the loop asks again, and the yes to
 // that holds.
 func TestScreenRefusesALateYes(t *testing.T) {
+	parallel(t)
 	c := newContested(t)
 	pods := withLabel(template("web:1"), "web")
 	sets := c.client.AppsV1().ReplicaSets("default")
@@ -90,12 +91,10 @@ func TestScreenRefusesALateYes(t *testing.T) {
 
 // Likewise for a command behind the screen, which has the error for an answer.
 func TestExecOnTheScreenRefusesALateYes(t *testing.T) {
-	p := newProof(t)
+	parallel(t)
+	p := emptyProof(t)
 	p.seedConfigMaps(t)
-	kubeconfig, err := p.WriteKubeconfig("")
-	if err != nil {
-		t.Fatal(err)
-	}
+	kubeconfig := p.kubeconfig(t)
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

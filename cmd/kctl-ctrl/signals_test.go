@@ -128,6 +128,7 @@ func begins(t *testing.T, told <-chan struct{}) {
 
 // On Linux the kernel tells what a process ignores.
 func TestNohupIsHonoured(t *testing.T) {
+	parallel(t)
 	if runtime.GOOS != "linux" {
 		t.Skip("there is no /proc to look into")
 	}
@@ -159,7 +160,7 @@ func TestNohupIsHonoured(t *testing.T) {
 // nobody who reads what is printed.
 func TestASignalEndsWhatHangs(t *testing.T) {
 	t.Run("a credential plugin", func(t *testing.T) {
-		t.Parallel()
+		parallel(t)
 		dir := t.TempDir()
 		plugin, pid := filepath.Join(dir, "login"), filepath.Join(dir, "pid")
 		if err := os.WriteFile(plugin, []byte("#!/bin/sh\necho $$ >"+pid+".new && mv "+pid+".new "+pid+"\nexec sleep 600\n"), 0o700); err != nil {
@@ -189,7 +190,7 @@ func TestASignalEndsWhatHangs(t *testing.T) {
 		inOrder(t, said.String(), "stopping", "not everything has ended")
 	})
 	t.Run("an output that nobody reads", func(t *testing.T) {
-		t.Parallel()
+		parallel(t)
 		url, asked := silent(t)
 		h := newHouse(t)
 		command := h.program(t, "run", "--controllers=deployment", "--record=work.jsonl", "--kubeconfig", kubeconfigOf(t, clientcmdapi.Cluster{Server: url}, clientcmdapi.AuthInfo{}))
@@ -218,6 +219,7 @@ func TestASignalEndsWhatHangs(t *testing.T) {
 
 // The two signals of timeout(1) end exec in order too while it has no command yet.
 func TestTwoSignalsEndExecInOrder(t *testing.T) {
+	parallel(t)
 	url, asked := silent(t)
 	h := newHouse(t)
 	command := h.program(t, "exec", "--record=work.jsonl", "--kubeconfig", kubeconfigOf(t, clientcmdapi.Cluster{Server: url}, clientcmdapi.AuthInfo{}), "--", "true")

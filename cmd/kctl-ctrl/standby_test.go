@@ -15,6 +15,7 @@ import (
 
 // Who only stands by says so from the first line to the last, and --for bounds it.
 func TestStandingBy(t *testing.T) {
+	parallel(t)
 	c := newContested(t)
 	_, err := c.client.CoordinationV1().Leases("kube-system").Create(t.Context(), &coordinationv1.Lease{
 		ObjectMeta: metav1.ObjectMeta{Name: "kube-controller-manager"},
@@ -75,6 +76,7 @@ func TestLeftOfABound(t *testing.T) {
 
 // A recording of loops that write for real says so on standard error.
 func TestRecordSaysThatItIsActive(t *testing.T) {
+	parallel(t)
 	c := newContested(t)
 	w := c.way(t, "a")
 	file := t.TempDir() + "/a.jsonl"
@@ -99,6 +101,7 @@ func TestRecordSaysThatItIsActive(t *testing.T) {
 // Who reads no further ("run --active | head") ends the run, and the lease is given
 // back.
 func TestClosedPipeGivesTheLeaseBack(t *testing.T) {
+	parallel(t)
 	c := newContested(t)
 	c.keepBusy(t, "web-1")
 	w := c.way(t, "a")
@@ -129,6 +132,7 @@ func TestClosedPipeGivesTheLeaseBack(t *testing.T) {
 // What the API server answers about the lease is said by its name, and that it
 // works again.
 func TestTooManyRequestsForTheLease(t *testing.T) {
+	parallel(t)
 	c := newContested(t)
 	p := c.way(t, "a").start(t, "--controllers=deployment")
 	p.says(t, "1 loop runs: deployment")

@@ -14,6 +14,7 @@ import (
 // Nobody reads the terminal, and the screen waits for ever to draw on it: who asks
 // twice for the end gets it, with the terminal no longer raw.
 func TestScreenThatHangsGivesTheTerminalBack(t *testing.T) {
+	parallel(t)
 	control, tty, err := pty.Open()
 	if err != nil {
 		t.Fatal(err)

@@ -11,24 +11,30 @@ import (
 
 // The screen leaves the terminal as it was, whatever ends it.
 func TestScreenRestoresTheTerminal(t *testing.T) {
-	small := []string{"tui", "--sandbox", "--nodes=0", "--controllers=deployment,replicaset"}
+	const onSandbox, onCluster = true, false
 	for _, c := range []struct {
-		name string
-		end  func(*terminal)
-		code int
+		name  string
+		where bool
+		end   func(*terminal)
+		code  int
 	}{
-		{"q", func(x *terminal) { x.press("q") }, exitOK},
-		{"Ctrl-C", func(x *terminal) { x.press("<ctrl-c>") }, exitOK},
-		{"SIGTERM", func(x *terminal) { x.signal(syscall.SIGTERM) }, exitOK},
-		{"SIGHUP", func(x *terminal) { x.signal(syscall.SIGHUP) }, exitOK},
-		{"a crash of the sandbox", func(x *terminal) {
+		{"q", onCluster, func(x *terminal) { x.press("q") }, exitOK},
+		{"Ctrl-C", onSandbox, func(x *terminal) { x.press("<ctrl-c>") }, exitOK},
+		{"SIGTERM", onCluster, func(x *terminal) { x.signal(syscall.SIGTERM) }, exitOK},
+		{"SIGHUP", onCluster, func(x *terminal) { x.signal(syscall.SIGHUP) }, exitOK},
+		{"a crash of the sandbox", onSandbox, func(x *terminal) {
 			if err := x.child().Kill(); err != nil {
 				x.t.Fatal(err)
 			}
 		}, exitError},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			x := onTerminal(t, 80, 24, small...).shows("SANDBOX", "2 of 49 loops run")
+			parallel(t)
+			args, title := []string{"tui", "--controllers=deployment,replicaset", "--sandbox", "--nodes=0"}, "SANDBOX"
+			if c.where == onCluster {
+				args, title = []string{"tui", "--controllers=deployment,replicaset", "--kubeconfig", kubeconfigFor(t, share(t).Sandbox)}, "DRY-RUN=CLIENT"
+			}
+			x := onTerminal(t, 80, 24, args...).shows(title, "2 of 49 loops run")
 			begin := time.Now()
 			c.end(x)
 			if code := x.ends(); code != c.code {
@@ -44,6 +50,8 @@ func TestScreenRestoresTheTerminal(t *testing.T) {
 
 // Ctrl-Z gives the shell its terminal back, and fg the screen.
 func TestScreenIsSuspended(t *testing.T) {
+	needsSandbox(t)
+	parallel(t)
 	x := onShell(t, 80, 24)
 	self, err := os.Executable()
 	if err != nil {
@@ -77,6 +85,7 @@ func TestScreenNeedsATerminal(t *testing.T) {
 // deletion would take, what a rollout changed; then holds a loop, and sees its write
 // only after the step.
 func TestScreenShowsTheLoopsAtWork(t *testing.T) {
+	parallel(t)
 	x := onTerminal(t, 120, 32, "tui", "--sandbox", "-f", "examples/shop/")
 	x.shows("SANDBOX", "43 of 49 loops run").press("K")
 	s := &liveSandbox{t: t, kubeconfig: x.matches(`KUBECONFIG=(\S+)`)}
@@ -113,6 +122,8 @@ func TestScreenShowsTheLoopsAtWork(t *testing.T) {
 // Where no cluster is configured the sandbox is offered. What the screen saves, it
 // replays: with a slider, errors to jump to, and keys that say why they are off.
 func TestScreenSavesAndReplays(t *testing.T) {
+	needsSandbox(t)
+	parallel(t)
 	x := onTerminal(t, 100, 30)
 	x.shows("No cluster is configured", "[Y/n]").press("\n").shows("SANDBOX", "43 of 49 loops run")
 	s := &liveSandbox{t: t, kubeconfig: x.press("K").matches(`KUBECONFIG=(\S+)`)}

@@ -55,6 +55,7 @@ func onContested(t *testing.T, w *way, columns, rows int, args ...string) *termi
 // TestScreenWritesForReal goes through active mode as a user does; what it comes to
 // is said by the API server.
 func TestScreenWritesForReal(t *testing.T) {
+	parallel(t)
 	c := newContested(t)
 	c.deploy(t, "web")
 	w := c.way(t, "a")
@@ -96,6 +97,7 @@ func TestScreenWritesForReal(t *testing.T) {
 // TestScreenStandsBy: beside a live holder the screen is a candidate and says who
 // leads; the loops go on dry, and the user can step down.
 func TestScreenStandsBy(t *testing.T) {
+	parallel(t)
 	c := newContested(t)
 	c.deploy(t, "web")
 	now := metav1.NowMicro()
@@ -129,6 +131,7 @@ func TestScreenStandsBy(t *testing.T) {
 // TestScreenLosesTheLease holds the renewals up under an active screen: it says so,
 // its loops stop, and it observes, for good.
 func TestScreenLosesTheLease(t *testing.T) {
+	parallel(t)
 	c := newContested(t)
 	c.keepBusy(t, "web-1")
 	w := c.way(t, "a")

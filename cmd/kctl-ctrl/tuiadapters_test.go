@@ -16,6 +16,7 @@ import (
 
 // TestScreenReaders runs what the screen asks against a sandbox.
 func TestScreenReaders(t *testing.T) {
+	withControllers(t)
 	p := newPeopled(t)
 	t.Run("owners", func(t *testing.T) { p.testOwners(t) })
 	t.Run("cascade", func(t *testing.T) { p.testCascade(t) })

@@ -31,6 +31,7 @@ func eventually(t *testing.T, what string, condition func() bool) {
 // sandbox: the ReplicaSet comes with the step and not before. The ReplicaSet
 // controller is started beside it. What is held keeps the session from nothing.
 func TestScreenLoops(t *testing.T) {
+	withControllers(t)
 	options, err := controllers.NewOptions()
 	if err != nil {
 		t.Fatal(err)

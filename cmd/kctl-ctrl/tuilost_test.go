@@ -79,33 +79,10 @@ func (g *gate) shut() {
 	clear(g.open)
 }
 
-// liveSandbox is a sandbox in a process of its own, with kubectl for it.
+// liveSandbox is a sandbox with kubectl for it.
 type liveSandbox struct {
 	t          *testing.T
 	kubeconfig string
-}
-
-func startLiveSandbox(t *testing.T, args ...string) *liveSandbox {
-	t.Helper()
-	s := &liveSandbox{t: t, kubeconfig: filepath.Join(t.TempDir(), "kubeconfig")}
-	command := program(t, append([]string{"sandbox"}, append(args, "--", "sh", "-c", `cp "$KUBECONFIG" "$0.new" && mv "$0.new" "$0" && echo up && read end`, s.kubeconfig)...)...)
-	stdin, err := command.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	stdout, err := command.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := command.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = stdin.Close(); _ = command.Wait() })
-	word := make([]byte, 2)
-	if _, err := io.ReadFull(stdout, word); err != nil || string(word) != "up" {
-		t.Fatalf("the sandbox did not start: %q, %v", word, err)
-	}
-	return s
 }
 
 // kubectl runs kubectl, which this test binary is too.
@@ -150,7 +127,8 @@ func (s *liveSandbox) through() (*gate, string) {
 // When the API server goes, the screen says so and since when, and calls its data
 // stale; when it is back, what happened meanwhile is there without a restart.
 func TestScreenOutlivesTheAPIServer(t *testing.T) {
-	s := startLiveSandbox(t)
+	parallel(t)
+	s := &liveSandbox{t: t, kubeconfig: kubeconfigFor(t, share(t).Sandbox)}
 	s.kubectl("create", "configmap", "before")
 	g, kubeconfig := s.through()
 	x := onTerminal(t, 120, 30, "tui", "--kubeconfig", kubeconfig)

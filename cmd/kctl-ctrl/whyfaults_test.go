@@ -4,6 +4,7 @@ package main
 
 import (
 	"encoding/json"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -71,6 +72,30 @@ func TestInjectedFaults(t *testing.T) {
 	if first*100 < len(faults)*95 || wrong > 0 {
 		t.Error("want 95 % with the true cause first, and nothing wrongly certain")
 	}
+}
+
+// startLiveSandbox starts one with controllers, in a process of its own.
+func startLiveSandbox(t *testing.T, args ...string) *liveSandbox {
+	t.Helper()
+	s := &liveSandbox{t: t, kubeconfig: filepath.Join(t.TempDir(), "kubeconfig")}
+	command := program(t, append([]string{"sandbox"}, append(args, "--", "sh", "-c", `cp "$KUBECONFIG" "$0.new" && mv "$0.new" "$0" && echo up && read end`, s.kubeconfig)...)...)
+	stdin, err := command.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdout, err := command.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = stdin.Close(); _ = command.Wait() })
+	word := make([]byte, 2)
+	if _, err := io.ReadFull(stdout, word); err != nil || string(word) != "up" {
+		t.Fatalf("the sandbox did not start: %q, %v", word, err)
+	}
+	return s
 }
 
 func (f injectedFault) namespace() string { return "f-" + f.Name }

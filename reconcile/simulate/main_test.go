@@ -39,6 +39,9 @@ var shared struct {
 
 func config(t testing.TB) *rest.Config {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("-short: it starts a sandbox")
+	}
 	shared.once.Do(func() {
 		shared.sandbox, shared.err = sandbox.Start(context.Background(), sandbox.Options{
 			// Nobody here makes default service accounts.

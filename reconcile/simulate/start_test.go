@@ -16,6 +16,9 @@ import (
 // The simulation may be started as soon as the server listens, while it refuses
 // requests yet.
 func TestStartWhileTheServerStarts(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: it starts a sandbox")
+	}
 	type started struct {
 		cluster *simulate.Cluster
 		err     error

@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"io"
 	"net/http"
@@ -39,6 +40,11 @@ func TestMain(m *testing.M) {
 }
 
 func run(m *testing.M) int {
+	flag.Parse()
+	if testing.Short() {
+		fmt.Println("skipped with -short: each test here starts a sandbox")
+		return 0
+	}
 	syscall.Umask(0) // nothing may rely on a kind umask
 	runtimeDir, err := os.MkdirTemp("/tmp", "kc")
 	if err != nil {
