@@ -99,14 +99,14 @@ func lookOn(b *testing.B, binary, kubeconfig string) looked {
 	before := x.used()
 	time.Sleep(span)
 	out.idle = time.Duration(float64(x.used()-before) / span.Seconds())
-	out.peak = peakOf(b, x.command.Process.Pid)
+	out.peak = peakOf(b, x.screen())
 	return out
 }
 
 // used is the processor time of the program so far.
 func (x *terminal) used() time.Duration {
 	x.t.Helper()
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", x.command.Process.Pid))
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", x.screen()))
 	if err != nil {
 		x.t.Skip(err)
 	}

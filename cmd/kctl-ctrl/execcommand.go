@@ -59,11 +59,11 @@ func passSignals(parent context.Context, stderr io.Writer, on ...os.Signal) (con
 					cancel(errInterrupted)
 					said = time.Now()
 				case time.Since(said) >= sameRequest:
-					os.Exit(exitInterrupted)
+					exitProcess(exitInterrupted)
 				}
 			case <-late:
 				sayWithin(stderr, leftBehind)
-				os.Exit(exitInterrupted)
+				exitProcess(exitInterrupted)
 			case <-p.done:
 				return
 			}

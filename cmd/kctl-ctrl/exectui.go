@@ -34,6 +34,9 @@ func (o *execOptions) runScreen(ctx context.Context, mode state.Mode, objects []
 	if err != nil {
 		return err
 	}
+	if err, done := supervise(o.IOStreams); done {
+		return err
+	}
 	command, err := o.screenCommand(args)
 	if err != nil {
 		return err

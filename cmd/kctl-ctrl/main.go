@@ -17,8 +17,9 @@ import (
 
 func main() {
 	controlplane.RunChild() // never returns in the sandbox's child process
+	beginSupervised()
 	streams := genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}
-	os.Exit(execute(context.Background(), os.Args, streams))
+	exitProcess(execute(context.Background(), os.Args, streams))
 }
 
 // execute runs one command line and returns its exit code.

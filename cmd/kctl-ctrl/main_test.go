@@ -18,7 +18,9 @@ import (
 func TestMain(m *testing.M) {
 	controlplane.RunChild()
 	program := func() {
-		os.Exit(failOnStall(execute(context.Background(), os.Args, genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr})))
+		beginSupervised()
+		panicOnSignal()
+		exitProcess(failOnStall(execute(context.Background(), os.Args, genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr})))
 	}
 	if os.Getenv(asOperator) != "" {
 		os.Exit(operator(context.Background()))

@@ -108,7 +108,7 @@ func (e ending) context(parent context.Context) (context.Context, context.Cancel
 			if word != "" {
 				sayWithin(e.stderr, word)
 			}
-			os.Exit(exitInterrupted)
+			exitProcess(exitInterrupted)
 		}
 	}()
 	return ctx, func() {

@@ -234,19 +234,27 @@ func fresh(t testing.TB) *term.State {
 // child is the process of the sandbox's control plane.
 func (x *terminal) child() *os.Process {
 	x.t.Helper()
-	out, err := exec.Command("pgrep", "-P", strconv.Itoa(x.command.Process.Pid)).Output()
-	if err != nil {
-		x.t.Skip("pgrep is not here to find the sandbox's child")
-	}
-	pid, err := strconv.Atoi(strings.TrimSpace(string(out)))
-	if err != nil {
-		x.t.Fatalf("want one child: %q", out)
-	}
-	p, err := os.FindProcess(pid)
+	p, err := os.FindProcess(x.childOf(x.screen()))
 	if err != nil {
 		x.t.Fatal(err)
 	}
 	return p
+}
+
+// screen is the process that draws, a child of the one that was started.
+func (x *terminal) screen() int { return x.childOf(x.command.Process.Pid) }
+
+func (x *terminal) childOf(pid int) int {
+	x.t.Helper()
+	out, err := exec.Command("pgrep", "-P", strconv.Itoa(pid)).Output()
+	if err != nil {
+		x.t.Skip("pgrep is not here to find the program's child")
+	}
+	child, err := strconv.Atoi(strings.TrimSpace(string(out)))
+	if err != nil {
+		x.t.Fatalf("want one child: %q", out)
+	}
+	return child
 }
 
 func (x *terminal) signal(s syscall.Signal) {

@@ -170,6 +170,11 @@ func (o *tuiOptions) run(ctx context.Context) error {
 		return errNoTerminal
 	}
 	o.plain = o.plain || dumb
+	if !o.plain {
+		if err, done := supervise(o.IOStreams); done {
+			return err
+		}
+	}
 	if o.from != "" {
 		return o.replay(ctx, theme)
 	}
