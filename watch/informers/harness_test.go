@@ -46,7 +46,12 @@ func (j *journal) lines() []string {
 // until waits for a condition.
 func until(t testing.TB, what string, condition func() bool) {
 	t.Helper()
-	deadline := time.Now().Add(30 * time.Second)
+	within(t, 30*time.Second, what, condition)
+}
+
+func within(t testing.TB, limit time.Duration, what string, condition func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(limit)
 	for !condition() {
 		if time.Now().After(deadline) {
 			t.Fatalf("waited in vain until %s", what)
