@@ -34,7 +34,9 @@ func newCascadeCommand(streams genericiooptions.IOStreams) *cobra.Command {
 		Long: `Work out what a deletion does, by the garbage collector's own rules on the owner
 references that the cluster has now: what goes and in which order, what stays and
 which owner keeps it, what is held by finalizers and who removes them, what waits
-behind it, and which owner references the garbage collector takes for absent.
+behind it, and which owner references the garbage collector takes for absent. With
+a namespace goes everything in it, with a CustomResourceDefinition every object of
+its type: both wait until the last of that is gone.
 
 The cluster is only read. Where types could not be read the answer says that it is
 incomplete, and still exits with 0. What a controller does next, such as making

@@ -1,6 +1,7 @@
 package owners
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -106,5 +107,13 @@ func TestCascadeOfStuckContent(t *testing.T) {
 	}
 	if why := c.Objects[1].Why; !strings.Contains(why, "metrics.k8s.io/v1") {
 		t.Errorf("without discovery: %s", why)
+	}
+}
+
+// Who may not list everything may list what is in the namespace.
+func TestScopeOfNamespace(t *testing.T) {
+	s := ScopeOf(namespaceObject("a"), crdObject("backups.shop.example"), configMap("b", "x"))
+	if !s.Everywhere || !slices.Equal(s.Namespaces, []string{"a", "b"}) {
+		t.Errorf("got %+v", s)
 	}
 }

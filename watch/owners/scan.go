@@ -24,14 +24,19 @@ type Scope struct {
 }
 
 // ScopeOf is where the dependants of these objects can be, by the rules of
-// ownership.
+// ownership, and what they contain.
 func ScopeOf(roots ...*Object) Scope {
 	var s Scope
 	for _, r := range roots {
-		if r.Namespace == "" {
+		namespace := r.Namespace
+		if namespace == "" {
 			s.Everywhere = true
-		} else if !slices.Contains(s.Namespaces, r.Namespace) {
-			s.Namespaces = append(s.Namespaces, r.Namespace)
+		}
+		if r.isNamespace() {
+			namespace = r.Name // who may not list everything may list what is in it
+		}
+		if namespace != "" && !slices.Contains(s.Namespaces, namespace) {
+			s.Namespaces = append(s.Namespaces, namespace)
 		}
 	}
 	slices.Sort(s.Namespaces)
