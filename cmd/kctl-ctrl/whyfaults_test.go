@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -46,7 +47,7 @@ func TestInjectedFaults(t *testing.T) {
 	if err := yaml.UnmarshalStrict(text, &faults); err != nil {
 		t.Fatal(err)
 	}
-	s := startLiveSandbox(t, "--nodes=3")
+	s := startFaultSandbox(t)
 	for _, f := range faults {
 		s.inject(t, f)
 	}
@@ -74,11 +75,13 @@ func TestInjectedFaults(t *testing.T) {
 	}
 }
 
-// startLiveSandbox starts one with controllers, in a process of its own.
-func startLiveSandbox(t *testing.T, args ...string) *liveSandbox {
+// startFaultSandbox starts a sandbox in a process of its own, without a limit of time.
+func startFaultSandbox(t *testing.T) *liveSandbox {
 	t.Helper()
 	s := &liveSandbox{t: t, kubeconfig: filepath.Join(t.TempDir(), "kubeconfig")}
-	command := program(t, append([]string{"sandbox"}, append(args, "--", "sh", "-c", `cp "$KUBECONFIG" "$0.new" && mv "$0.new" "$0" && echo up && read end`, s.kubeconfig)...)...)
+	limited := program(t, "sandbox", "--nodes=3", "--", "sh", "-c", `cp "$KUBECONFIG" "$0.new" && mv "$0.new" "$0" && echo up && read end`, s.kubeconfig)
+	command := exec.Command(limited.Path, limited.Args[1:]...)
+	command.Env = limited.Env
 	stdin, err := command.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -116,10 +119,24 @@ func (s *liveSandbox) inject(t *testing.T, f injectedFault) {
 	}
 	command := s.command("sh", "-c", strings.Join(append(script, f.Do...), "\n"))
 	command.Dir = dir
-	command.Env = append(command.Env, "NS="+f.namespace())
+	command.Env = append(command.Env, "NS="+f.namespace(), "PATH="+kubectlDir(t)+":"+os.Getenv("PATH"))
 	if out, err := command.CombinedOutput(); err != nil {
 		t.Fatalf("inject %s: %v\n%s", f.Name, err, out)
 	}
+}
+
+// kubectlDir is a directory with kubectl in it, which this test binary is too.
+func kubectlDir(t *testing.T) string {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if err := os.Symlink(self, filepath.Join(dir, "kubectl")); err != nil {
+		t.Fatal(err)
+	}
+	return dir
 }
 
 func write(t *testing.T, path, text string) {
@@ -134,10 +151,12 @@ func (s *liveSandbox) askUntil(t *testing.T, f injectedFault) []state.Finding {
 	t.Helper()
 	var why state.Why
 	for deadline := time.Now().Add(faultPatience); ; {
-		command := s.command("kctl-ctrl", "why", strings.ReplaceAll(f.Ask, "$NS", f.namespace()), "-n", f.namespace(), "--loops=false", "-o", "json")
+		command := program(t, "why", strings.ReplaceAll(f.Ask, "$NS", f.namespace()), "-n", f.namespace(), "--loops=false", "-o", "json", "--kubeconfig", s.kubeconfig)
+		var stderr strings.Builder
+		command.Stderr = &stderr
 		out, err := command.Output()
 		if err != nil {
-			t.Fatalf("why %s of %s: %v", f.Ask, f.Name, err)
+			t.Fatalf("why %s of %s: %v\n%s", f.Ask, f.Name, err, stderr.String())
 		}
 		why = state.Why{}
 		if err := json.Unmarshal(out, &why); err != nil {
