@@ -219,10 +219,39 @@ func TestWorld(t *testing.T) {
 	}
 }
 
+func TestScrub(t *testing.T) {
+	for text, want := range map[string]string{
+		"tick-29384120-bcdfg":                      "tick-*-bcdfg",
+		`{"at":"2026-11-22T13:58:00Z"}`:            `{"at":"(time)"}`,
+		"web-6dccdc64dc":                           "web-6dccdc64dc",
+		"pvc-00000000-0000-0000-0000-000000000001": "pvc-*",
+		`{"ca":"-----BEGIN CERTIFICATE-----\nx\n-----END CERTIFICATE-----\n"}`: `{"ca":"(certificates)\n"}`,
+	} {
+		if got := Scrub(text); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
+
 func TestSettled(t *testing.T) {
 	got := Settled(map[string]any{"phase": "Running", "podIP": "10.0.0.1", "conditions": []any{map[string]any{"type": "Ready", "message": "x"}}})
 	want := map[string]any{"phase": "Running", "conditions": []any{map[string]any{"type": "Ready"}}}
 	if !reflect.DeepEqual(got, want) {
 		t.Error(got)
+	}
+	if a, b := Settled([]any{"a", "b"}), Settled([]any{"b", "a"}); !reflect.DeepEqual(a, b) {
+		t.Error(a, b)
+	}
+}
+
+func TestAlike(t *testing.T) {
+	for _, c := range []struct{ kind, want string }{{"ReplicaSet", "ReplicaSet/web/*"}, {"StatefulSet", ""}} {
+		content := pod(c.kind, "web", "", "p-1")
+		if got := Alike("Pod", content); got != c.want {
+			t.Errorf("%s: %q, want %q", c.kind, got, c.want)
+		}
+		if named := content["metadata"].(map[string]any)["name"] == "p-1"; named == (c.want != "") {
+			t.Errorf("%s: %v", c.kind, content)
+		}
 	}
 }

@@ -135,7 +135,7 @@ func (l *Log) Add(e *auditv1.Event) bool {
 	}
 	l.total++
 	before := to.count()
-	if name == "" {
+	if name == "" && e.Verb == "create" {
 		to.generated++
 	} else {
 		to.names[name] = true
@@ -232,13 +232,19 @@ func (l *Log) patternOf(resource, namespace, name string) string {
 
 var (
 	uidPattern    = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
+	pemPattern    = regexp.MustCompile(`(?s)-----BEGIN CERTIFICATE-----.*-----END CERTIFICATE-----`)
+	timePattern   = regexp.MustCompile(`[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z`)
 	minutePattern = regexp.MustCompile(`-[23][0-9]{7}\b`)
 )
 
-// Scrub takes UIDs, and the minutes that a CronJob's Jobs are named after, out of a
-// text.
+// Scrub takes UIDs, times, certificates, and the minutes that a CronJob's Jobs are named after,
+// out of a text.
 func Scrub(text string) string {
-	return minutePattern.ReplaceAllString(uidPattern.ReplaceAllString(text, "*"), "-*")
+	if strings.Contains(text, "-----BEGIN") {
+		text = pemPattern.ReplaceAllString(text, "(certificates)")
+	}
+	text = timePattern.ReplaceAllString(uidPattern.ReplaceAllString(text, "*"), "(time)")
+	return minutePattern.ReplaceAllString(text, "-*")
 }
 
 // Sets are the writes by scenario.
