@@ -2,13 +2,18 @@ package sandbox
 
 import (
 	"bytes"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/base64"
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
+	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
+	"time"
 
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/sandbox/internal/wire"
 )
@@ -26,24 +31,75 @@ const kubeconfigHeader = "# kctl-ctrl sandbox: valid while the sandbox runs\n"
 // directory; any other outlives the sandbox and is the caller's to remove.
 //
 // The file appears complete or not at all. One that is there already is replaced
-// only if it is as WriteKubeconfig wrote it: credentials of another cluster are not
-// overwritten, nor is what somebody has added to it.
+// only if it is as WriteKubeconfig wrote it, and its sandbox is gone (ErrInUse
+// otherwise): credentials of another cluster are not overwritten, nor is what somebody
+// has added to it.
 func (s *Sandbox) WriteKubeconfig(path string) (string, error) {
 	if path == "" {
 		path = s.dir.file(wire.KubeconfigFile)
 	}
-	if err := writeKubeconfig(path, s.Endpoint()); err != nil {
+	if err := writeKubeconfig(path, s.Endpoint(), isRunning); err != nil {
 		return "", fmt.Errorf("write kubeconfig %s: %w", path, err)
 	}
 	return path, nil
 }
 
-func writeKubeconfig(path string, ep Endpoint) error {
-	old, err := os.ReadFile(path)
-	if err == nil && !isWritten(old) {
-		return fmt.Errorf("file exists and is not a sandbox's, or has been changed since: %w", fs.ErrExist)
+// ErrInUse says that a kubeconfig is that of a sandbox which is running.
+var ErrInUse = errors.New("it is the kubeconfig of a sandbox that is running")
+
+// CheckKubeconfig reports, before a sandbox is started, why WriteKubeconfig would not
+// write to path. Its error wraps ErrInUse or fs.ErrExist where the file is somebody's.
+func CheckKubeconfig(path string) error {
+	if err := mayReplace(path, nil, isRunning); err != nil {
+		return fmt.Errorf("write kubeconfig %s: %w", path, err)
 	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	return nil
+}
+
+// mayReplace reports why a file is not replaced by the kubeconfig of the sandbox with
+// the authority own.
+func mayReplace(path string, own []byte, running func(Endpoint) bool) error {
+	old, err := os.ReadFile(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	}
+	ep, written := writtenFor(old)
+	switch {
+	case !written:
+		return fmt.Errorf("file exists and is not a sandbox's, or has been changed since: %w", fs.ErrExist)
+	case !bytes.Equal(ep.CA, own) && running(ep):
+		return fmt.Errorf("%w: name another file, or end that sandbox first", ErrInUse)
+	}
+	return nil
+}
+
+// isRunning reports whether a sandbox is there: this user's, or one that answers.
+func isRunning(ep Endpoint) bool {
+	if Recognise(ep.CA) {
+		return true
+	}
+	server, err := url.Parse(ep.URL)
+	roots := x509.NewCertPool()
+	if err != nil || !net.ParseIP(server.Hostname()).IsLoopback() || !roots.AppendCertsFromPEM(ep.CA) {
+		return false
+	}
+	dialer := &net.Dialer{Timeout: answersWithin}
+	conn, err := tls.DialWithDialer(dialer, "tcp", server.Host, &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots})
+	if err != nil {
+		return false
+	}
+	_ = conn.Close()
+	return true
+}
+
+// answersWithin is how long a sandbox on this machine may take to answer.
+const answersWithin = time.Second
+
+func writeKubeconfig(path string, ep Endpoint, running func(Endpoint) bool) error {
+	if err := mayReplace(path, ep.CA, running); err != nil {
 		return err
 	}
 	f, err := os.CreateTemp(filepath.Dir(path), ".kubeconfig-*")
@@ -65,15 +121,16 @@ func writeKubeconfig(path string, ep Endpoint) error {
 // kubeconfigValue is a line of a kubeconfig that differs from one sandbox to another.
 var kubeconfigValue = regexp.MustCompile(`(?m)^    (?:server|certificate-authority-data|token): (.*)$`)
 
-// isWritten reports whether a file is a kubeconfig as this package wrote it, for
-// whatever sandbox.
-func isWritten(text []byte) bool {
+// writtenFor is the sandbox for which this package wrote a file; false for a file that
+// it did not write, or that was changed since.
+func writtenFor(text []byte) (Endpoint, bool) {
 	values := kubeconfigValue.FindAllSubmatch(text, -1)
 	if len(values) != 3 {
-		return false
+		return Endpoint{}, false
 	}
 	ca, err := base64.StdEncoding.DecodeString(string(values[1][1]))
-	return err == nil && bytes.Equal(text, kubeconfig(Endpoint{URL: string(values[0][1]), CA: ca, Token: string(values[2][1])}))
+	ep := Endpoint{URL: string(values[0][1]), CA: ca, Token: string(values[2][1])}
+	return ep, err == nil && bytes.Equal(text, kubeconfig(ep))
 }
 
 // kubeconfig needs no encoder: base64, the token and the URL are plain scalars.

@@ -5,7 +5,9 @@ package sandbox
 import (
 	"crypto/x509"
 	"encoding/pem"
+	"errors"
 	"net"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -152,7 +154,7 @@ func TestRunDirIsPrivateUnderAnyUmask(t *testing.T) {
 	if err := d.write("secret", []byte("x")); err != nil {
 		t.Fatal(err)
 	}
-	if err := writeKubeconfig(d.file("kubeconfig"), Endpoint{}); err != nil {
+	if err := writeKubeconfig(d.file("kubeconfig"), Endpoint{}, isRunning); err != nil {
 		t.Fatal(err)
 	}
 	checkModes(t, base)
@@ -231,19 +233,55 @@ func TestCredentials(t *testing.T) {
 	}
 }
 
+// The kubeconfig of a sandbox that is running stays what it is, and is told as that; the
+// sandbox's own may be written again.
+func TestKubeconfigOfARunningSandbox(t *testing.T) {
+	server := httptest.NewTLSServer(nil)
+	defer server.Close()
+	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+	theirs := Endpoint{URL: server.URL, CA: ca, Token: "t"}
+	path := filepath.Join(shortDir(t), "config")
+	if err := CheckKubeconfig(path); err != nil {
+		t.Errorf("a file that is not there: %v", err)
+	}
+	for range 2 {
+		if err := writeKubeconfig(path, theirs, isRunning); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := Endpoint{URL: "https://127.0.0.1:1", CA: []byte("another"), Token: "u"}
+	if err := writeKubeconfig(path, other, isRunning); !errors.Is(err, ErrInUse) {
+		t.Errorf("while it runs: %v", err)
+	}
+	if err := CheckKubeconfig(path); !errors.Is(err, ErrInUse) || !strings.Contains(err.Error(), "name another file, or end that sandbox first") {
+		t.Errorf("while it runs: %v", err)
+	}
+	if now, err := os.ReadFile(path); err != nil || string(now) != string(before) {
+		t.Errorf("the file has changed: %v\n%s", err, now)
+	}
+	server.Close()
+	if err := errors.Join(CheckKubeconfig(path), writeKubeconfig(path, other, isRunning)); err != nil {
+		t.Errorf("when it is gone: %v", err)
+	}
+}
+
 func TestKubeconfigNeverReplacesAnother(t *testing.T) {
 	path := filepath.Join(shortDir(t), "config")
 	if err := os.WriteFile(path, []byte("apiVersion: v1\nkind: Config\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := writeKubeconfig(path, Endpoint{URL: "https://127.0.0.1:1"}); err == nil {
+	if err := writeKubeconfig(path, Endpoint{URL: "https://127.0.0.1:1"}, isRunning); err == nil {
 		t.Error("the kubeconfig of another cluster was replaced")
 	}
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
 	for _, url := range []string{"https://127.0.0.1:1", "https://127.0.0.1:2"} {
-		if err := writeKubeconfig(path, Endpoint{URL: url}); err != nil {
+		if err := writeKubeconfig(path, Endpoint{URL: url}, isRunning); err != nil {
 			t.Fatal(err)
 		}
 		if content, _ := os.ReadFile(path); !strings.Contains(string(content), "server: "+url+"\n") {
@@ -255,7 +293,7 @@ func TestKubeconfigNeverReplacesAnother(t *testing.T) {
 	if err := os.WriteFile(path, []byte(mine), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := writeKubeconfig(path, Endpoint{URL: "https://127.0.0.1:3"}); err == nil {
+	if err := writeKubeconfig(path, Endpoint{URL: "https://127.0.0.1:3"}, isRunning); err == nil {
 		t.Error("what was added was lost")
 	}
 	if content, _ := os.ReadFile(path); string(content) != mine {
