@@ -33,10 +33,8 @@ type signalPasser struct {
 	done    chan struct{}
 	cancel  context.CancelCauseFunc
 
-	mu      sync.Mutex
-	process *os.Process
-	// apart: the process has a group of its own, which the signals are for.
-	apart bool
+	mu     sync.Mutex
+	family *commandFamily
 }
 
 // passSignals begins to catch signals; stop ends that, and the context. Where there is
@@ -77,41 +75,32 @@ func passSignals(parent context.Context, stderr io.Writer, on ...os.Signal) (con
 func (p *signalPasser) pass(s os.Signal) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.process == nil {
+	if p.family == nil {
 		return false
 	}
-	if p.apart || (s != os.Interrupt && s != syscall.SIGQUIT) || !inForeground() {
-		send(p.process, s, p.apart)
+	if p.family.apart || (s != os.Interrupt && s != syscall.SIGQUIT) || !inForeground() {
+		p.family.signal(s)
 	}
 	return true
 }
 
-// send sends a signal to a process, or to its group. It may have ended.
-func send(p *os.Process, s os.Signal, group bool) {
-	if number, ok := s.(syscall.Signal); ok && group {
-		_ = syscall.Kill(-p.Pid, number)
-		return
-	}
-	_ = p.Signal(s)
-}
-
 // start starts the command, to which the signals go from now on. One that comes
 // meanwhile waits: it is for the command already.
-func (p *signalPasser) start(command *exec.Cmd, apart bool) error {
+func (p *signalPasser) start(command *exec.Cmd, apart bool) (*commandFamily, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	err := command.Start()
-	if err == nil {
-		p.process, p.apart = command.Process, apart
+	if err := command.Start(); err != nil {
+		return nil, err
 	}
-	return err
+	p.family = &commandFamily{process: command.Process, apart: apart}
+	return p.family, nil
 }
 
 // ended says that there is no command any more.
 func (p *signalPasser) ended() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.process = nil
+	p.family = nil
 }
 
 func (p *signalPasser) stop() {
@@ -138,9 +127,11 @@ type userCommand struct {
 	streams genericiooptions.IOStreams
 	// output is the file that it prints to; nil where that are the streams.
 	output *os.File
-	// apart: it has a process group of its own, which is ended as a whole. A
-	// terminal's Ctrl-C does not reach it.
+	// apart: it has a process group of its own. A terminal's Ctrl-C does not reach it.
 	apart bool
+	// whole: what it has started is ended with it, also where nobody has asked it to
+	// end.
+	whole bool
 	// grace is how long it has to end when it was asked to; endWithin where zero.
 	grace time.Duration
 }
@@ -172,7 +163,10 @@ const outputWithin = 2 * time.Second
 // crashed, it is asked to end, and killed if it does not; why that was is returned
 // then, or its exit code all the same where the user has left.
 //
-// Where the system can do that (Linux), the command is killed if this process is.
+// A signal that ends it, and the end of ctx, are for what it has started too; see commandFamily.
+//
+// Where the system can do that (Linux), the command is killed if this process is; what
+// it has started is not, and finds its proxy gone.
 func (c *userCommand) run(ctx context.Context, signals *signalPasser, crashed <-chan struct{}, crash func() error) error {
 	command := exec.Command(c.args[0], c.args[1:]...)
 	command.Env = c.env
@@ -180,16 +174,15 @@ func (c *userCommand) run(ctx context.Context, signals *signalPasser, crashed <-
 	command.WaitDelay = outputWithin
 	command.SysProcAttr = dieWithParent()
 	if c.apart {
-		if command.SysProcAttr == nil {
-			command.SysProcAttr = &syscall.SysProcAttr{}
-		}
-		command.SysProcAttr.Setpgid = true
+		command.SysProcAttr = inOwnGroup(command.SysProcAttr)
 	}
+	var all *commandFamily
 	started, ended := make(chan error, 1), make(chan error, 1)
 	go func() {
 		// The kernel goes by the thread that made the process: it has to last.
 		runtime.LockOSThread()
-		err := signals.start(command, c.apart)
+		var err error
+		all, err = signals.start(command, c.apart)
 		started <- err
 		if err == nil {
 			err = command.Wait()
@@ -207,14 +200,12 @@ func (c *userCommand) run(ctx context.Context, signals *signalPasser, crashed <-
 		if late == nil {
 			late = time.After(cmp.Or(c.grace, endWithin))
 		}
-		send(command.Process, syscall.SIGTERM, c.apart)
+		all.signal(syscall.SIGTERM)
 	}
 	for {
 		select {
 		case err := <-ended:
-			if c.apart {
-				endGroup(command.Process.Pid)
-			}
+			all.end(c.whole)
 			if gone != nil && !errors.Is(gone, errLeft) {
 				return gone
 			}
@@ -227,23 +218,7 @@ func (c *userCommand) run(ctx context.Context, signals *signalPasser, crashed <-
 			ctx = context.WithoutCancel(ctx)
 			end(why)
 		case <-late:
-			send(command.Process, syscall.SIGKILL, c.apart)
-		}
-	}
-}
-
-// endGroup returns when nothing of a process group is left, whose first process has
-// ended: it asks the others to end, and kills them when that is late.
-func endGroup(group int) {
-	late := time.After(outputWithin)
-	look := time.NewTicker(20 * time.Millisecond)
-	defer look.Stop()
-	for signal := syscall.SIGTERM; syscall.Kill(-group, signal) == nil; signal = 0 {
-		select {
-		case <-look.C:
-		case <-late:
-			_ = syscall.Kill(-group, syscall.SIGKILL)
-			return
+			all.signal(os.Kill)
 		}
 	}
 }

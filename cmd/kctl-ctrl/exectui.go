@@ -132,7 +132,7 @@ func (o *execOptions) screenCommand(args []string) (*userCommand, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the file for what the command prints: %w", err)
 	}
-	c := &userCommand{args: args, apart: true}
+	c := &userCommand{args: args, apart: true, whole: true}
 	c.sendOutput(file)
 	return c, nil
 }
