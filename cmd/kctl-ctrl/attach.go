@@ -32,6 +32,8 @@ type attachFlags struct {
 	controllers *controllers.Options
 	selected    *pflag.Flag
 	recording   fromFlags
+	// flags are the command's, to see which were set.
+	flags *pflag.FlagSet
 	// missing counts the loops that were to be started here and cannot run for want
 	// of rights.
 	missing int
@@ -41,6 +43,7 @@ type attachFlags struct {
 
 func (a *attachFlags) addTo(cmd *cobra.Command) {
 	flags := cmd.Flags()
+	a.flags = flags
 	a.addAttach(cmd, "look into the kctl-ctrl with this process id; none starts loops in any case")
 	flags.DurationVar(&a.duration, "for", 5*time.Second, "where no kctl-ctrl runs loops on this cluster: run them dry for this long")
 	all := pflag.NewFlagSet("", pflag.ContinueOnError)
@@ -106,6 +109,7 @@ func (a *attachFlags) openIn(ctx context.Context, streams genericiooptions.IOStr
 			return nil, nil, err
 		}
 		if peer != nil {
+			a.warnOfIdle(streams.ErrOut, peer.Process())
 			return peer, func() {}, nil
 		}
 	}
@@ -119,6 +123,18 @@ func (a *attachFlags) running(ctx context.Context, streams genericiooptions.IOSt
 		fmt.Fprintf(streams.ErrOut, "looking into %s\n", describeProcess(peer.Process()))
 	}
 	return peer, err
+}
+
+// warnOfIdle names the flags that do nothing because a running process is looked into.
+func (a *attachFlags) warnOfIdle(stderr io.Writer, p state.Process) {
+	if a.flags == nil {
+		return
+	}
+	for _, name := range []string{"for", "controllers"} {
+		if a.flags.Changed(name) {
+			fmt.Fprintf(stderr, "warning: --%s has no effect: %s is looked into, and no controllers are started here; --attach=none starts some\n", name, describeProcess(p))
+		}
+	}
 }
 
 // peer gives the running process that was asked for, or the only one that works

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
@@ -23,6 +24,7 @@ type cacheOptions struct {
 	cluster *genericclioptions.ConfigFlags
 	printer *outputPrinter
 	attach  attachFlags
+	flags   *pflag.FlagSet
 	now     func() time.Time
 
 	query         attach.CacheQuery
@@ -61,8 +63,9 @@ empty list.`,
 		},
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args) },
 	}
-	cmd.ValidArgsFunction = completeInformerTypes
+	cmd.ValidArgsFunction = completeCachedObject
 	flags := cmd.Flags()
+	o.flags = flags
 	flags.BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "the objects of all namespaces")
 	flags.BoolVar(&o.offline, "offline", false, "do not ask the server; print what is held")
 	flags.DurationVar(&o.query.Wait, "wait", 0, "how long the informer may take to get where the server is")
@@ -123,7 +126,11 @@ func (o *cacheOptions) target(args []string) error {
 }
 
 func (o *cacheOptions) run(ctx context.Context, args []string) error {
-	if err := errors.Join(o.target(args), o.attach.check(), o.printer.complete(o.Out)); err != nil {
+	modes := append(o.attach.noEffects(),
+		noEffect{o.attach.attach != "" && o.attach.attach != attachNone, []string{"timeout"}, "with --attach=PID, which opens no informer here: leave one of them out"},
+		noEffect{o.offline, []string{"wait"}, "with --offline, which does not ask the server how far it is: leave one of them out"},
+	)
+	if err := errors.Join(o.target(args), o.attach.check(), o.printer.complete(o.Out), refuseNoEffect(o.flags, modes...)); err != nil {
 		return err
 	}
 	o.query.Compare, o.query.Sync = !o.offline, o.timeout

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -43,22 +42,25 @@ const (
 // completion is the signature of cobra's completions.
 type completion = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective)
 
-// addCompletions gives the flags that several commands share their completions:
-// those that name a cluster, a namespace, or control loops.
+// addCompletions gives the flags that several commands share their completions, and -o
+// that of its command.
 func addCompletions(root *cobra.Command) {
-	for flag, complete := range map[string]completion{
-		"context":     completeFromKubeconfig(func(c kubeconfigNames) []string { return c.contexts }, true),
-		"cluster":     completeFromKubeconfig(func(c kubeconfigNames) []string { return c.clusters }, false),
-		"user":        completeFromKubeconfig(func(c kubeconfigNames) []string { return c.users }, false),
-		"namespace":   completeObjects(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}, ""),
-		"controllers": completeControllers,
-	} {
-		if root.Flags().Lookup(flag) != nil {
-			_ = root.RegisterFlagCompletionFunc(flag, complete)
-		}
+	for flag, complete := range sharedCompletions() {
+		addCompletion(root, flag, complete)
+	}
+	if formats, ok := outputFormats[root.Name()]; ok {
+		addCompletion(root, "output", values(formats...))
 	}
 	for _, cmd := range root.Commands() {
 		addCompletions(cmd)
+	}
+}
+
+// addCompletion completes a flag that a command has, and has no completion of its own
+// for.
+func addCompletion(cmd *cobra.Command, flag string, complete completion) {
+	if _, has := cmd.GetFlagCompletionFunc(flag); !has && cmd.Flags().Lookup(flag) != nil {
+		_ = cmd.RegisterFlagCompletionFunc(flag, complete)
 	}
 }
 
@@ -160,30 +162,6 @@ func completeObjects(resource schema.GroupVersionResource, prefix string) comple
 			}
 		}
 		return startingWith(word, offered), directive
-	}
-}
-
-// completeTypeName completes TYPE/NAME: first the type, by its usual word or,
-// where none of those fits, by one of aliases; then the name.
-func completeTypeName(usual map[string]schema.GroupVersionResource, aliases ...map[string]schema.GroupVersionResource) completion {
-	return func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
-		if len(args) > 0 {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		name, _, slash := strings.Cut(word, "/")
-		var offered []string
-		for _, types := range append([]map[string]schema.GroupVersionResource{usual}, aliases...) {
-			if resource, known := types[name]; known && slash {
-				return completeObjects(resource, name+"/")(cmd, args, word)
-			}
-			if len(offered) == 0 {
-				offered = startingWith(word, slices.Sorted(maps.Keys(types)))
-			}
-		}
-		for i := range offered {
-			offered[i] += "/"
-		}
-		return offered, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 	}
 }
 

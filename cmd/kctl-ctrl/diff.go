@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
@@ -21,6 +22,7 @@ import (
 type diffOptions struct {
 	genericiooptions.IOStreams
 	controllers *controllers.Options
+	flags       *pflag.FlagSet
 	change      manifestFlags
 	base        []string
 	sandbox     sandboxFlags
@@ -61,6 +63,7 @@ error. Without --base everything is new, so it is 1.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
 	flags := cmd.Flags()
+	o.flags = flags
 	o.change.addTo(flags, "the manifests as they will be")
 	flags.StringSliceVar(&o.base, "base", nil, "the manifests as they are: files or directories; left out, nothing is there yet")
 	flags.StringVarP(&o.namespace, "namespace", "n", "", "namespace of objects that name none (default \"default\")")
@@ -98,6 +101,9 @@ func (o *diffOptions) read() (diffInput, error) {
 	}
 	if !o.change.given() {
 		return in, errors.New("no manifests given: name them with -f or -k")
+	}
+	if err := refuseNoEffect(o.flags, o.change.noDirectories(o.base...), o.sandbox.noNodes(true)); err != nil {
+		return in, err
 	}
 	if in.new, err = o.change.load(o.In); err != nil {
 		return in, fmt.Errorf("read the manifests:\n%w", err)

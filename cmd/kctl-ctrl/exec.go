@@ -71,7 +71,8 @@ and what it has started: by SIGTERM, and after ten seconds by SIGKILL.
 
 The journal goes to standard error, or to the file of --journal-file; standard
 output is the command's. So are its exit code and the signals that this program
-gets, but for SIGUSR1 with --approve-policy: that releases the brake. KUBECONFIG names the kubeconfig; the variables by which a program in a pod
+gets, but for SIGUSR1 with --approve-policy: that releases the brake. Signals that end
+programs go to what the command has started too. KUBECONFIG names the kubeconfig; the variables by which a program in a pod
 finds its API server are taken away. This is no jail: a command that finds other
 credentials, in ~/.kube/config for one, and uses them, goes past the proxy.`,
 		Example: `  # What would this operator do to the cluster, beside the one that runs there?
@@ -133,6 +134,9 @@ func (o *execOptions) check() (state.Mode, error) {
 		return "", fmt.Errorf("--%s is about the journal as lines, and --tui has the terminal: name a file for it with --journal-file", changedOf(o.flags, o.journal.described(), "color"))
 	case !o.screen && o.flags.Changed("theme"):
 		return "", errors.New("--theme is for the screen: add --tui")
+	}
+	if err := o.checkEffects(); err != nil {
+		return "", err
 	}
 	if o.sandboxed {
 		return mode, nil
@@ -245,7 +249,7 @@ func (o *execOptions) report(s *session, err error, printer *printer, recorder *
 
 // command is what to run, without the way to the proxy.
 func (o *execOptions) command(args []string, asking *commandAsking) (*userCommand, error) {
-	c := &userCommand{args: args, streams: o.IOStreams}
+	c := &userCommand{args: args, streams: o.IOStreams, apart: !hasTerminal()}
 	c.streams.In = asking.input(o.In)
 	if o.outputFile == "" {
 		return c, nil

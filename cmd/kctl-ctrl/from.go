@@ -69,11 +69,13 @@ func (f *fromFlags) snapshot(stderr io.Writer) (*state.Snapshot, error) {
 	}
 	defer reader.Close()
 	snapshot := state.NewSnapshot(state.Limits{})
-	var until time.Time
+	var begun, until time.Time
 	var batch []state.Entry
+	ended := false
 	for {
 		entry, err := reader.Next()
 		if errors.Is(err, io.EOF) {
+			ended = true
 			break
 		}
 		if err != nil {
@@ -81,7 +83,8 @@ func (f *fromFlags) snapshot(stderr io.Writer) (*state.Snapshot, error) {
 		}
 		if f.at != "" {
 			if until.IsZero() && !entry.At.IsZero() {
-				if until, err = f.until(entry.At); err != nil {
+				begun = entry.At
+				if until, err = f.until(begun); err != nil {
 					return nil, err
 				}
 			}
@@ -95,8 +98,16 @@ func (f *fromFlags) snapshot(stderr io.Writer) (*state.Snapshot, error) {
 	}
 	snapshot = state.Fold(snapshot, batch...)
 	f.shown = snapshot.At
-	if until.After(snapshot.At) {
+	switch {
+	case f.at == "":
+	case snapshot.Entries == 0:
+		return nil, fmt.Errorf("--at %s is before the recording %s begins", f.at, f.file)
+	case until.After(snapshot.At):
 		f.shown = until
+		if ended {
+			fmt.Fprintf(stderr, "warning: --at %s is after the end of the recording, at %s (%s after its beginning): this is its end\n",
+				f.at, snapshot.At.UTC().Format(time.RFC3339), state.Short(snapshot.At.Sub(begun)))
+		}
 	}
 	return snapshot, verdict(reader, f.file, stderr)
 }

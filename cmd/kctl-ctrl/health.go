@@ -11,9 +11,12 @@ import (
 	"time"
 
 	"k8s.io/component-base/metrics/legacyregistry"
+
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
+	"github.com/kctl-ctrl/kctl-ctrl/render"
 )
 
-// healthServer answers /healthz, /healthz/LOOP and /metrics while loops run.
+// healthServer answers /healthz, /healthz/CONTROLLER and /metrics while controllers run.
 type healthServer struct {
 	server   *http.Server
 	listener net.Listener
@@ -36,10 +39,9 @@ func startHealth(address string, checks func() map[string]func(*http.Request) er
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, r *http.Request) { serveHealth(w, r, checks()) })
 	mux.HandleFunc("GET /healthz/{loop}", func(w http.ResponseWriter, r *http.Request) {
-		name := r.PathValue("loop")
-		check, known := checks()[name]
-		if !known {
-			http.Error(w, fmt.Sprintf("no loop %q is running", name), http.StatusNotFound)
+		name, check := checkCalled(checks(), r.PathValue("loop"))
+		if check == nil {
+			http.Error(w, fmt.Sprintf("no controller %q is running: /healthz lists those that are", r.PathValue("loop")), http.StatusNotFound)
 			return
 		}
 		serveHealth(w, r, map[string]func(*http.Request) error{name: check})
@@ -51,6 +53,24 @@ func startHealth(address string, checks func() map[string]func(*http.Request) er
 	}
 	go func() { _ = s.server.Serve(listener) }()
 	return s, nil
+}
+
+// checkCalled finds the check of a controller by its name, long or short, or by an
+// alias; nil where there is none.
+func checkCalled(checks map[string]func(*http.Request) error, called string) (string, func(*http.Request) error) {
+	full, err := controllers.Resolve(called)
+	if err != nil {
+		full = called
+	}
+	for name, check := range checks {
+		if name == called || name == full || render.ShortName(name) == called {
+			return name, check
+		}
+		if resolved, err := controllers.Resolve(name); err == nil && resolved == full {
+			return name, check
+		}
+	}
+	return "", nil
 }
 
 // address is where it listens, with the port that was chosen for port 0.

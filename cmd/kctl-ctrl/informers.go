@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
@@ -21,6 +22,7 @@ type informersOptions struct {
 	cluster *genericclioptions.ConfigFlags
 	printer *outputPrinter
 	attach  attachFlags
+	flags   *pflag.FlagSet
 	now     func() time.Time
 }
 
@@ -48,8 +50,10 @@ With --from it answers from a recording instead, at its end or at the time that
 --at names.`,
 		Example: `  kctl-ctrl get informers
   kctl-ctrl get informers pods deployments.apps -o wide`,
-		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args) },
+		RunE:              func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args) },
+		ValidArgsFunction: completeSeveralTypes,
 	}
+	o.flags = cmd.Flags()
 	o.attach.addTo(cmd)
 	o.attach.recording.addTo(cmd)
 	o.printer.addFlags(cmd)
@@ -66,7 +70,7 @@ type informerList struct {
 }
 
 func (o *informersOptions) run(ctx context.Context, types []string) error {
-	if err := errors.Join(o.attach.check(), o.printer.complete(o.Out)); err != nil {
+	if err := errors.Join(o.attach.check(), o.printer.complete(o.Out), refuseNoEffect(o.flags, o.attach.noEffects()...)); err != nil {
 		return err
 	}
 	ctx, cancel := withSignals(ctx, o.ErrOut, "stopped")

@@ -4,15 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
+	"github.com/spf13/pflag"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/sandbox"
+	"github.com/kctl-ctrl/kctl-ctrl/render"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/connect"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
@@ -27,6 +31,11 @@ func (o *runOptions) startOnCluster(ctx context.Context, s *session, mode state.
 	}
 	if mode == state.ModeActive && elects(o.flags, target) {
 		return o.startElected(ctx, s, loader, target, progress)
+	}
+	if mode == state.ModeActive {
+		if err := o.confirmSandbox(loader, o.ErrOut); err != nil {
+			return err
+		}
 	}
 	wrap, err := guardFor(ctx, s, target, mode)
 	if err != nil {
@@ -68,6 +77,34 @@ func (o *runOptions) startOnCluster(ctx context.Context, s *session, mode state.
 	}
 	progress("starting " + o.whatRuns())
 	return s.startWork(ctx, component, *o.kubeconfig.Namespace)
+}
+
+// confirmSandbox checks the flags of an election where none is held, on a sandbox: a
+// context that is confirmed has to be the one that is written to, and the others do
+// nothing.
+func (o *runOptions) confirmSandbox(loader clientcmd.ClientConfig, stderr io.Writer) error {
+	name, err := contextOf(loader, *o.kubeconfig.Context)
+	if err != nil {
+		return err
+	}
+	if o.flags.Changed("confirm") && o.elected.confirm != name {
+		return fmt.Errorf("--confirm=%s does not name the context that would be written to, %s: check --context and --kubeconfig, or leave --confirm out, which a sandbox does not need", o.elected.confirm, name)
+	}
+	if set := changedOf(o.flags, electionFlagsOf(o.flags)); set != "" {
+		fmt.Fprintf(stderr, "warning: --%s has no effect: context %s is a sandbox, where nobody is elected\n", set, render.Sanitise(name))
+	}
+	return nil
+}
+
+// electionFlagsOf are the flags of an election but --confirm.
+func electionFlagsOf(flags *pflag.FlagSet) *pflag.FlagSet {
+	out := pflag.NewFlagSet("election", pflag.ContinueOnError)
+	flags.VisitAll(func(f *pflag.Flag) {
+		if f.Name == "no-wait" || f.Name == "leader-elect" || strings.HasPrefix(f.Name, "leader-elect-") {
+			out.AddFlag(f)
+		}
+	})
+	return out
 }
 
 // actsAsOne refuses to act as the loops' accounts and as another user at once.

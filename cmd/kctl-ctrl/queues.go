@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
@@ -26,6 +27,7 @@ type queuesOptions struct {
 	cluster *genericclioptions.ConfigFlags
 	printer *outputPrinter
 	attach  attachFlags
+	flags   *pflag.FlagSet
 	now     func() time.Time
 
 	names    []string
@@ -98,8 +100,10 @@ With --from it answers from a recording instead, at its end or at the time that
 			o.names = args
 			return o.run(cmd.Context())
 		},
+		ValidArgsFunction: completeQueues,
 	}
 	flags := cmd.Flags()
+	o.flags = flags
 	o.source.addTo(flags)
 	flags.DurationVar(&o.interval, "interval", 2*time.Second, "time between two readings of another process's metrics, and between two looks of --watch and of --check retries or errors; 0 reads metrics once and gives no rates")
 	flags.StringVar(&o.check, "check", "", "exit with 1 if a queue is over a bound: NAME=BOUND,… with "+strings.Join(metrics.Checkable(), ", "))
@@ -146,7 +150,12 @@ func (o *queuesOptions) validate() error {
 	if o.interval == 0 && !o.attach.recording.given() && metrics.NeedRates(o.checks) {
 		return fmt.Errorf("--check %s: a figure per second takes two looks: --interval must not be 0", o.check)
 	}
-	return errors.Join(o.attach.check(), o.printer.complete(o.Out))
+	modes := append(o.attach.noEffects(),
+		noEffect{o.source.url != "", append(clusterFlags(), "namespace"), "with --metrics-url, which needs no kubeconfig: leave one of them out, or use --metrics-from"},
+		noEffect{o.source.given(), []string{"for", "controllers"}, "with --metrics-from and --metrics-url, which start no controllers here: name queues instead"},
+		noEffect{!o.source.given() && !o.watch && (!metrics.NeedRates(o.checks) || o.attach.recording.given()), []string{"interval"}, "without --watch, --metrics-from, --metrics-url or --check of a rate: add one, or leave this out"},
+	)
+	return errors.Join(o.attach.check(), o.printer.complete(o.Out), refuseNoEffect(o.flags, modes...))
 }
 
 func (o *queuesOptions) run(ctx context.Context) error {

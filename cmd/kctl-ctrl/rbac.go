@@ -109,6 +109,7 @@ With --check, the exit code is 1 if you lack something, and 0 if you do not.`,
 		o.controllers.AddElectionFlags(flags)
 	}
 	addClusterFlags(o.kubeconfig, flags)
+	_ = cmd.RegisterFlagCompletionFunc("bind", cobra.FixedCompletions([]string{"user:", "group:", "serviceaccount:"}, cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace))
 	_ = cmd.RegisterFlagCompletionFunc("mode", cobra.FixedCompletions([]string{"observe", "dry-run", "dry-run=server", "active"}, cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("verbs", cobra.FixedCompletions(o.knownVerbs(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
@@ -166,7 +167,7 @@ func (o *rbacOptions) complete() error {
 	case o.check && o.offline:
 		return errors.New("--check asks the server and --offline does not: leave one out")
 	}
-	return nil
+	return refuseNoEffect(o.flags, noEffect{o.offline, clusterFlags(), "with --offline, which asks no server: leave one of them out"})
 }
 
 func (o *rbacOptions) run(ctx context.Context) error {

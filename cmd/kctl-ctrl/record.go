@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -154,6 +155,14 @@ func (f recordFollower) wait() { <-f.done }
 
 func (recordFollower) summary(*session) error { return nil }
 
+// checkRecordFile refuses the name of an output format: -o is one in other commands.
+func checkRecordFile(name string) error {
+	if name != "text" && !slices.Contains(newPrinter("text").formats(), name) {
+		return nil
+	}
+	return fmt.Errorf("-o %s: -o names the file to record to, and this is an output format: record to %s.jsonl, or to ./%s if that is the file; 'run -o json' prints the journal", name, name, name)
+}
+
 func newRecordCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	o := &runOptions{IOStreams: streams, kubeconfig: genericclioptions.NewConfigFlags(true), quiet: true}
 	cmd := &cobra.Command{
@@ -180,6 +189,9 @@ like answer from it.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.recording.file == "" {
 				return errors.New("name the file to record to with -o")
+			}
+			if err := checkRecordFile(o.recording.file); err != nil {
+				return err
 			}
 			return o.run(cmd.Context())
 		},

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/kctl-ctrl/kctl-ctrl/watch/recording"
@@ -17,6 +18,7 @@ import (
 type replayOptions struct {
 	genericiooptions.IOStreams
 	journal journalFlags
+	flags   *pflag.FlagSet
 	speed   float64
 	summary bool
 }
@@ -46,6 +48,7 @@ One that is damaged is too, and the exit code is 2.`,
 		},
 	}
 	flags := cmd.Flags()
+	o.flags = flags
 	o.journal.addTo(flags)
 	flags.Float64Var(&o.speed, "speed", 0, "times as fast as it happened, 0.1 to 100; 0 is as fast as possible")
 	flags.BoolVar(&o.summary, "summary", false, "print the summary only")
@@ -61,6 +64,9 @@ func (o *replayOptions) run(ctx context.Context, path string) error {
 		return fmt.Errorf("--speed %g: want %g to %g, or 0", o.speed, recording.MinSpeed, recording.MaxSpeed)
 	case o.summary && o.journal.output == "json":
 		return errors.New("--summary is for people: it has no -o json")
+	}
+	if err := refuseNoEffect(o.flags, noEffect{o.summary, []string{"verbose", "show-diffs", "speed"}, "with --summary, which prints no journal: leave one of them out"}); err != nil {
+		return err
 	}
 	ctx, cancel := withSignals(ctx, o.ErrOut, "stopped")
 	defer cancel()

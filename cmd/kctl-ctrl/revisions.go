@@ -72,13 +72,15 @@ does, more on an error.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return o.run(cmd.Context())
 		},
-		ValidArgsFunction: completeTypeName(usual, aliases),
+		ValidArgsFunction: typeNames{usual: usual, aliases: aliases}.complete,
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&o.compare, "diff", "", "compare two revisions, 3..4, or one with the object as it is, 3")
 	flags.StringVar(&o.undo, "undo", "", "preview a rollback to this revision; 0 for the one before the newest")
 	flags.BoolVarP(&o.watch, "watch", "w", false, "after the list, print the revisions that change")
 	cmd.MarkFlagsMutuallyExclusive("diff", "undo", "watch")
+	_ = cmd.RegisterFlagCompletionFunc("diff", completeRevisions(true))
+	_ = cmd.RegisterFlagCompletionFunc("undo", completeRevisions(false))
 	o.printer.addFlags(cmd)
 	addClusterFlags(o.cluster, flags)
 	return cmd

@@ -161,6 +161,9 @@ func (o *runOptions) check() (state.Mode, error) {
 	if err := o.checkScheduler(); err != nil {
 		return "", err
 	}
+	if err := o.checkEffects(); err != nil {
+		return "", err
+	}
 	if o.active && !o.sandboxed {
 		if err := checkElectionFlags(o.flags); err != nil {
 			return "", err

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
@@ -23,6 +24,7 @@ import (
 type sandboxCommandOptions struct {
 	genericiooptions.IOStreams
 	controllers *controllers.Options
+	flags       *pflag.FlagSet
 	sandbox     sandboxFlags
 	logs        logFlags
 	kubeconfig  string
@@ -57,6 +59,7 @@ and leaves their place to your own.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args) },
 	}
 	flags := cmd.Flags()
+	o.flags = flags
 	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "write the kubeconfig to this file, and remove it at the end unless there is more in it by then (default: in the sandbox's own directory)")
 	o.sandbox.addTo(flags)
 	o.logs.addTo(flags)
@@ -65,6 +68,14 @@ and leaves their place to your own.`,
 }
 
 func (o *sandboxCommandOptions) run(ctx context.Context, args []string) (err error) {
+	if err := refuseNoEffect(o.flags, o.sandbox.noNodes(true)); err != nil {
+		return err
+	}
+	if o.kubeconfig != "" { // before anything starts
+		if err := sandbox.CheckKubeconfig(o.kubeconfig); err != nil {
+			return err
+		}
+	}
 	ctx, cancel := withSignals(ctx, o.ErrOut, "stopping the sandbox", o.stopSignals(args)...)
 	defer cancel()
 	s, err := newSession(sessionOptions{logFile: o.logs.file, logVerbosity: o.logs.verbosity})
@@ -135,15 +146,27 @@ Ctrl-C ends it and removes everything.
 // commandExit: 128 and the signal's number where a signal ended it.
 //
 // Ctrl-C at a terminal reaches the command too, and is the command's business: a
-// shell or a debugger goes on. Other ends of ctx ask the command to end and give
-// it two seconds.
+// shell or a debugger goes on. Other ends of ctx ask the command, and what it has
+// started, to end and give it two seconds.
 func runWith(ctx context.Context, streams genericiooptions.IOStreams, kubeconfig string, args []string) error {
 	command := exec.CommandContext(ctx, args[0], args[1:]...)
 	command.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig)
 	command.Stdin, command.Stdout, command.Stderr = streams.In, render.Bare(streams.Out), render.Bare(streams.ErrOut)
-	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
+	all := &commandFamily{apart: !hasTerminal()}
+	if all.apart {
+		command.SysProcAttr = inOwnGroup(nil)
+	}
+	command.Cancel = func() error {
+		all.process = command.Process
+		all.signal(syscall.SIGTERM)
+		return nil
+	}
 	command.WaitDelay = 2 * time.Second
-	return exitOf(args[0], command.Run())
+	err := command.Run()
+	if all.process != nil {
+		all.end(false)
+	}
+	return exitOf(args[0], err)
 }
 
 // crashed is closed when the sandbox's child ends unasked; without a sandbox it

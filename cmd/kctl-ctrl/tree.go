@@ -1,11 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -98,6 +101,13 @@ func (o *treeOptions) check() error {
 	case o.watch && (o.printer.format() == "dot" || o.printer.format() == "mermaid"):
 		return fmt.Errorf("--watch does not go with -o %s", o.printer.format())
 	}
+	err := refuseNoEffect(o.flags,
+		noEffect{o.up, []string{"api-groups", "cached", "chunk-size"}, "with --up, which reads each owner by itself and lists nothing: leave one of them out"},
+		noEffect{!o.status, []string{"status-limit"}, "with --status=false, which reads no status: leave one of them out"},
+	)
+	if err != nil {
+		return err
+	}
 	return o.ownerFlags.check()
 }
 
@@ -179,10 +189,31 @@ func (o *treeOptions) grow(ctx context.Context, in clusterContext, progress func
 	return g, nil
 }
 
+// checkGroups refuses API groups that the server does not serve: a tree without what
+// is in them would look complete.
+func checkGroups(groups []string, kinds *owners.Kinds) error {
+	served := map[string]bool{}
+	for _, t := range append(kinds.Ownable(), kinds.NotOwnable()...) {
+		served[cmp.Or(t.Group, "core")] = true
+	}
+	for gv := range kinds.Failed() {
+		served[gv.Group] = true // which is said elsewhere
+	}
+	for _, group := range groups {
+		if !served[cmp.Or(group, "core")] {
+			return fmt.Errorf("--api-groups: the server does not serve the API group %q: check the spelling; it serves %s", group, strings.Join(slices.Sorted(maps.Keys(served)), ", "))
+		}
+	}
+	return nil
+}
+
 // read makes the graph and draws the trees of it.
 func (o *treeOptions) read(ctx context.Context, g *grownTree) error {
 	kinds, err := g.cluster.Kinds(ctx)
 	if err != nil {
+		return err
+	}
+	if err := checkGroups(o.groups, kinds); err != nil {
 		return err
 	}
 	if o.up || o.root {

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -28,6 +27,7 @@ import (
 // `cascade` share.
 type ownerFlags struct {
 	cluster *genericclioptions.ConfigFlags
+	flags   *pflag.FlagSet
 
 	args  []string
 	files resource.FilenameOptions
@@ -47,6 +47,7 @@ type ownerFlags struct {
 }
 
 func (o *ownerFlags) addTo(flags *pflag.FlagSet) {
+	o.flags = flags
 	flags.StringSliceVarP(&o.files.Filenames, "filename", "f", nil, "the objects in these files or directories, or - for standard input")
 	flags.StringVarP(&o.kustomize, "kustomize", "k", "", "the objects of this kustomization")
 	flags.BoolVarP(&o.files.Recursive, "recursive", "R", false, "descend into the directories given with -f")
@@ -62,6 +63,9 @@ func (o *ownerFlags) addTo(flags *pflag.FlagSet) {
 
 // check refuses what cannot be meant, before anything is asked.
 func (o *ownerFlags) check() error {
+	if err := refuseNoEffect(o.flags, noEffect{len(o.files.Filenames) == 0, []string{"recursive"}, "without -f: name a directory with it"}); err != nil {
+		return err
+	}
 	files := len(o.files.Filenames) > 0 || o.kustomize != ""
 	for _, name := range append(o.files.Filenames, o.kustomize) {
 		if strings.Contains(name, "://") {
@@ -280,9 +284,9 @@ func (c *ownersOf) contextName() string {
 	return raw.CurrentContext
 }
 
-// completeOwned completes TYPE/NAME for the types that own most.
-func completeOwned() func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	return completeTypeName(typesThatOwn())
+// completeOwned completes objects, the types that own most first.
+func completeOwned() completion {
+	return typeNames{usual: typesThatOwn(), several: true}.complete
 }
 
 func typesThatOwn() map[string]schema.GroupVersionResource {

@@ -150,7 +150,7 @@ func (o *tuiOptions) check() (state.Mode, error) {
 	case o.page < 1 || o.page > 8:
 		return "", fmt.Errorf("--page %d: the pages are 1 to 8", o.page)
 	}
-	return mode, nil
+	return mode, o.checkEffects()
 }
 
 // errNoTerminal is what the screen ends with in a pipe.

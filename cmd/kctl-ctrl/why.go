@@ -74,6 +74,7 @@ is missing; --loops=false leaves the loops out.`,
 	_ = cmd.RegisterFlagCompletionFunc("dry-run", cobra.FixedCompletions([]string{"client", "server"}, cobra.ShellCompDirectiveNoFileComp))
 	o.printer.addFlags(cmd)
 	addClusterFlags(o.cluster, flags)
+	o.flags = flags
 	return cmd
 }
 
@@ -87,7 +88,7 @@ func completeWhy() completion {
 	types["namespace"] = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
 	types["ingress"] = schema.GroupVersionResource{Group: "networking.k8s.io", Version: "v1", Resource: "ingresses"}
 	types["customresourcedefinition"] = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
-	return completeTypeName(types)
+	return typeNames{usual: types}.complete
 }
 
 func (o *whyOptions) check() (state.Mode, error) {
@@ -102,6 +103,9 @@ func (o *whyOptions) check() (state.Mode, error) {
 		return "", errors.New("name one object, as in deployment/web or namespace old")
 	case len(o.args) == 1 && !strings.Contains(o.args[0], "/"):
 		return "", fmt.Errorf("which %s? name one, as %s/NAME", o.args[0], o.args[0])
+	}
+	if err := refuseNoEffect(o.flags, noEffect{!o.loops, []string{"dry-run", "timeout"}, "with --loops=false, which runs no controllers: leave one of them out"}); err != nil {
+		return "", err
 	}
 	return mode, o.ownerFlags.check()
 }

@@ -1,0 +1,212 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/kctl-ctrl/kctl-ctrl/watch/owners"
+)
+
+// Of the flags of a command: "" has an effect in each of its modes, or shapes the output
+// as kubectl's flag of that name does; anything else is a command line in which the flag
+// would do nothing, and which is refused.
+const everywhere = ""
+
+// flagModes is by command; "*" is of all that have the flag.
+var flagModes = map[string]map[string]string{
+	"*": {
+		"allow-missing-template-keys": everywhere, "color": everywhere, "no-headers": everywhere, "output": everywhere, "template": everywhere,
+		"log-file": everywhere, "log-level": everywhere, "all-namespaces": everywhere, "selector": everywhere, "all": everywhere,
+		"namespace": everywhere, "watch": everywhere, "filename": everywhere, "kustomize": everywhere, "at": "--at=1s", "from": everywhere,
+		"concurrency": everywhere, "max-requests": everywhere, "cached": everywhere, "chunk-size": everywhere,
+		"feature-gates": everywhere, "kube-api-qps": everywhere, "kube-api-burst": everywhere, "controllers": everywhere,
+	},
+	"run":    runModes,
+	"record": recordModes(),
+	"exec": {
+		"active": everywhere, "approve-policy": everywhere, "ask": everywhere, "audit-log": "--audit-log=x", "command-output": everywhere, "context": "--sandbox --context=x",
+		"controllers": "--controllers=job", "dry-run": "--active --dry-run=client", "feature-gates": "--feature-gates=A=true", "filename": "-f x", "kustomize": "-k x", "force": "--force",
+		"journal-file": everywhere, "kube-api-burst": "--kube-api-burst=9", "kube-api-qps": "--kube-api-qps=9", "kubernetes-version": "--kubernetes-version=1.36",
+		"max-size": "--max-size=1Mi", "node-cpu": "--sandbox --nodes=0 --node-cpu=1", "node-memory": "--node-memory=1Gi", "node-pods": "--sandbox --nodes=0 --node-pods=1",
+		"nodes": "--nodes=1", "pods": "--sandbox --nodes=0 --pods=ready", "record": everywhere, "recursive": "--recursive", "sandbox": everywhere,
+		"show-diffs": everywhere, "theme": "--theme=mono", "tui": everywhere, "verbose": everywhere, "color": everywhere, "output": everywhere, // with --tui: exec.txtar
+	},
+	"tui": screenModes, "": screenModes,
+	"diff": {
+		"audit-log": everywhere, "at": everywhere, "base": everywhere, "horizon": everywhere, "kubernetes-version": everywhere, "nodes": everywhere,
+		"node-cpu": "-f $W --nodes=0 --node-cpu=1", "node-memory": "-f $W --nodes=0 --node-memory=1Gi", "node-pods": "-f $W --nodes=0 --node-pods=1", "pods": "-f $W --nodes=0 --pods=ready",
+		"recursive": "-k $D --recursive", "timeout": everywhere,
+	},
+	"sandbox": {
+		"audit-log": everywhere, "kubernetes-version": everywhere, "nodes": everywhere,
+		"node-cpu": "--nodes=0 --node-cpu=1", "node-memory": "--nodes=0 --node-memory=1Gi", "node-pods": "--nodes=0 --node-pods=1", "pods": "--nodes=0 --pods=ready",
+	},
+	"replay": {"show-diffs": "x --summary --show-diffs", "speed": "x --summary --speed=1", "summary": everywhere, "verbose": "x --summary --verbose"},
+	"queues": {
+		"attach": "--from=x --attach=1", "check": "--watch --check=depth=1", "context": "--metrics-url=http://127.0.0.1:1 --context=x", "controllers": "--from=x --controllers=job", "for": "--attach=1 --for=1s",
+		"insecure-metrics": "--insecure-metrics", "interval": "--interval=1s", "keys": "--metrics-url=http://127.0.0.1:1 --keys", "metrics-ca": "--metrics-ca=x",
+		"metrics-from": "--from=x --metrics-from=pod/a", "metrics-url": "--from=x --metrics-url=http://127.0.0.1:1", "namespace": "--from=x -n a", "sort-by": everywhere, "watch": "--from=x --watch",
+	},
+	"leases":      {"expired": everywhere, "nodes": everywhere, "renewals": "--renewals"},
+	"informers":   {"attach": "--from=x --attach=1", "context": "--from=x --context=x", "controllers": "--attach=1 --controllers=job", "for": "--from=x --for=1s", "namespace": "--from=x -n a"},
+	"controllers": {},
+	"tree": {
+		"api-groups": "pod/a --up --api-groups=apps", "cached": "pod/a --up --cached", "chunk-size": "pod/a --up --chunk-size=9", "depth": "pod/a --up --depth=1", "recursive": "pod/a -R",
+		"root": "pod/a --up --root", "status": everywhere, "status-limit": "pod/a --status=false --status-limit=9", "up": everywhere, "watch": "pod/a --up --watch", "all": "-f x --all", "selector": "-f x -l a=b",
+	},
+	"cascade":   {"policy": everywhere, "recursive": "pod/a -R"},
+	"why":       {"dry-run": "pod/a --loops=false --dry-run=server", "loops": everywhere, "timeout": "pod/a --loops=false --timeout=9s"},
+	"revisions": {"diff": "deployment/a --undo=1 --diff=1", "undo": everywhere, "watch": "deployment/a --undo=1 --watch"},
+	"cache":     {"attach": everywhere, "timeout": "pods --attach=1 --timeout=9s", "offline": everywhere, "wait": "pods --offline --wait=1s", "all-namespaces": "pods/a -A"},
+	"rbac": {
+		"bind": everywhere, "check": "--offline --check", "context": "--offline --context=x", "controllers": "--scheduler --controllers=job", "impersonate-controllers": "--mode=observe --impersonate-controllers",
+		"mode": everywhere, "name": everywhere, "offline": everywhere, "scheduler": "--scheduler --mode=observe", "verbs": everywhere, "namespace": "--scheduler -n a",
+	},
+	"validate": {"exec": everywhere},
+	"info":     {}, "version": {},
+}
+
+var runModes = map[string]string{
+	"active": everywhere, "approve-policy": "--approve-policy=x", "ask": "--ask", "audit-log": "--audit-log=x", "confirm": "--confirm=x", "context": "--sandbox --context=x",
+	"controllers": "--scheduler --controllers=job", "dry-run": "--active --dry-run=client", "filename": "-f x", "kustomize": "-k x", "for": "--until-settled --timeout=1s --for=1s",
+	"force": "--force", "health-address": everywhere, "horizon": "--horizon=1s", "impersonate-controllers": "--scheduler --impersonate-controllers",
+	"kubernetes-version": everywhere, "max-size": "--max-size=1Mi", "namespace": "--scheduler -n a", "no-wait": "--no-wait", "node-cpu": "--sandbox --nodes=0 --node-cpu=1", "node-memory": "--node-memory=1Gi",
+	"node-pods": "--sandbox --nodes=0 --node-pods=1", "nodes": "--nodes=1", "pods": "--sandbox --nodes=0 --pods=ready", "record": everywhere, "recursive": "--recursive",
+	"sandbox": "--sandbox --scheduler", "scheduler": everywhere, "show-diffs": everywhere, "timeout": "--timeout=1s", "until-settled": everywhere, "verbose": everywhere,
+}
+
+// recordModes are those of record, which prints no journal and has a recording.
+func recordModes() map[string]string {
+	modes := maps.Clone(runModes)
+	for _, name := range []string{"approve-policy", "ask", "record", "show-diffs", "verbose"} {
+		delete(modes, name)
+	}
+	modes["force"], modes["max-size"] = everywhere, everywhere
+	return modes
+}
+
+var screenModes = map[string]string{
+	"active": "--from=x --active", "approve-policy": "--from=x --approve-policy=x", "ask": "--from=x --ask", "audit-log": "--audit-log=x", "context": "--sandbox --context=x", "controllers": "--from=x --controllers=job",
+	"dry-run": "--from=x --dry-run=client", "filename": "-f x", "kustomize": "-k x", "impersonate-controllers": "--from=x --impersonate-controllers", "kubernetes-version": "--from=x --kubernetes-version=1.36",
+	"log-file": "--from=x --log-file=x", "log-level": "--from=x --log-level=1", "namespace": "--from=x -n a", "no-wait": "--sandbox --no-wait", "node-cpu": "--sandbox --nodes=0 --node-cpu=1", "node-memory": "--node-memory=1Gi",
+	"node-pods": "--sandbox --nodes=0 --node-pods=1", "nodes": "--nodes=1", "page": everywhere, "plain": everywhere, "pods": "--sandbox --nodes=0 --pods=ready", "recursive": "--recursive", "sandbox": "--from=x --sandbox",
+	"theme": "--plain --theme=mono", "feature-gates": "--from=x --feature-gates=A=true", "kube-api-qps": "--from=x --kube-api-qps=9", "kube-api-burst": "--from=x --kube-api-burst=9", "from": everywhere,
+}
+
+// Flags that do nothing as a command is called are refused, by name; and each flag that
+// a command has is listed, so that a new one is thought about.
+func TestFlagsWithoutEffectAreRefused(t *testing.T) {
+	t.Setenv("KUBECONFIG", "/nowhere")
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	t.Setenv("KCTL_CTRL_ATTACH_DIR", t.TempDir())
+	web, err := filepath.Abs(filepath.Join("..", "..", "examples", "shop"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	eachFlag(newRoot("kctl-ctrl", genericiooptions.NewTestIOStreamsDiscard()), func(cmd *cobra.Command, f *pflag.Flag) {
+		name := strings.TrimPrefix(cmd.Name(), "kctl-ctrl")
+		if slices.Contains(clusterFlags(), f.Name) && f.Name != "context" || cmd.Name() == "queues" && f.Name == "at" {
+			return // --context stands for all that say which cluster is meant
+		}
+		line, listed := flagModes[name][f.Name]
+		if !listed {
+			line, listed = flagModes["*"][f.Name]
+		} else {
+			seen[name+"/"+f.Name] = true
+		}
+		switch {
+		case f.Name == "context" && !listed, f.Hidden && !listed:
+			return
+		case !listed:
+			t.Errorf("%s --%s is not listed: in which modes has it an effect?", cmd.CommandPath(), f.Name)
+			return
+		case line == everywhere:
+			return
+		}
+		args := strings.Fields(strings.NewReplacer("$W", filepath.Join(web, "web.yaml"), "$D", web).Replace(line))
+		args = append(strings.Fields(cmd.CommandPath()), args...)
+		if name == "exec" {
+			args = append(args, "--", "true")
+		}
+		if name == "record" {
+			args = append(args, "-o", filepath.Join(t.TempDir(), "x.jsonl"))
+		}
+		if err := refusedBeforeStart(args[1:]); err == nil || !strings.Contains(err.Error(), f.Name) && !(f.Shorthand != "" && strings.Contains(err.Error(), "-"+f.Shorthand)) {
+			t.Errorf("%s: want an error that names --%s, got: %v", strings.Join(args, " "), f.Name, err)
+		}
+	})
+	for name, flags := range flagModes {
+		for flag := range flags {
+			if name != "*" && !seen[name+"/"+flag] {
+				t.Errorf("%s has no --%s", name, flag)
+			}
+		}
+	}
+}
+
+// refusedBeforeStart runs a command line that is to be refused before anything starts:
+// all that it would wait for ends at once.
+func refusedBeforeStart(args []string) error {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	root := newRoot("kctl-ctrl", genericiooptions.IOStreams{In: strings.NewReader(""), Out: io.Discard, ErrOut: io.Discard})
+	root.SetArgs(args)
+	return root.ExecuteContext(ctx)
+}
+
+// -o is an output format in other commands, and a file in record.
+func TestRecordIsNotAFormat(t *testing.T) {
+	for _, name := range []string{"json", "yaml", "wide", "text", "name", "jsonpath"} {
+		if err := checkRecordFile(name); err == nil || !strings.Contains(err.Error(), "./"+name) {
+			t.Errorf("-o %s: %v", name, err)
+		}
+	}
+	for _, name := range []string{"json.jsonl", "./json", "x.zst", "text/json"} {
+		if err := checkRecordFile(name); err != nil {
+			t.Errorf("-o %s: %v", name, err)
+		}
+	}
+}
+
+// A group that is not served is no group without objects.
+func TestUnknownAPIGroups(t *testing.T) {
+	kinds := owners.NewKinds(nil, nil, nil)
+	if err := checkGroups(nil, kinds); err != nil {
+		t.Error(err)
+	}
+	if err := checkGroups([]string{"nosuch"}, kinds); err == nil || !strings.Contains(err.Error(), `does not serve the API group "nosuch"`) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A time outside of a recording is told: after its end the answer is its end, before its
+// beginning there is none.
+func TestTimesOutsideARecording(t *testing.T) {
+	shop := filepath.Join("..", "..", "watch", "recording", "testdata", "shop.jsonl")
+	for at, want := range map[string]struct{ warning, err string }{
+		"1ms":                  {},
+		"99h":                  {warning: "warning: --at 99h is after the end of the recording"},
+		"2000-01-01T00:00:00Z": {err: "--at 2000-01-01T00:00:00Z is before the recording"},
+	} {
+		from := fromFlags{file: shop, at: at}
+		var said bytes.Buffer
+		_, err := from.snapshot(&said)
+		if (err != nil) != (want.err != "") || err != nil && !strings.Contains(err.Error(), want.err) {
+			t.Errorf("--at %s: %v", at, err)
+		}
+		if !strings.HasPrefix(said.String(), want.warning) || (want.warning == "") != (said.Len() == 0) {
+			t.Errorf("--at %s: it says %q", at, said.String())
+		}
+	}
+}
