@@ -180,7 +180,7 @@ func TestUpstreamScheduler(t *testing.T) {
 // alone.
 func (c *contested) takeLive(t *testing.T) {
 	t.Helper()
-	control.Lock()
+	takeControl(t)
 	defer control.Unlock()
 	s, err := testSession(t, sessionOptions{})
 	if err != nil {

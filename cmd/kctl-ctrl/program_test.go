@@ -141,7 +141,11 @@ func TestInterrupt(t *testing.T) {
 	for _, signal := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
 		t.Run(signal.String(), func(t *testing.T) {
 			parallel(t)
-			command := program(t, "run", "--sandbox", "--nodes=0", "--controllers=deployment")
+			args := []string{"run", "--sandbox", "--nodes=0", "--controllers=deployment"}
+			if signal == syscall.SIGTERM { // beside a cluster
+				args = []string{"run", "--controllers=deployment", "--kubeconfig", kubeconfigFor(t, share(t).Sandbox)}
+			}
+			command := program(t, args...)
 			lines, stdout, stderr := started(t, command)
 			until(t, lines, "1 loop runs: deployment")
 			begin := time.Now()

@@ -54,6 +54,17 @@ func withControllers(t *testing.T) {
 	takeSlot(t, since)
 }
 
+// takeControl is for a parallel test that runs controllers in this process for a while.
+// It waits without its slot, which those before it may need.
+func takeControl(t *testing.T) {
+	t.Helper()
+	<-slots
+	since := time.Now()
+	control.Lock()
+	slots <- struct{}{}
+	t.Logf("waited %.1fs for its turn", time.Since(since).Seconds())
+}
+
 // needsSandbox skips a test with -short.
 func needsSandbox(t testing.TB) {
 	t.Helper()

@@ -50,14 +50,13 @@ func TestScreenRestoresTheTerminal(t *testing.T) {
 
 // Ctrl-Z gives the shell its terminal back, and fg the screen.
 func TestScreenIsSuspended(t *testing.T) {
-	needsSandbox(t)
 	parallel(t)
 	x := onShell(t, 80, 24)
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	x.press("PS1='$ '\n").press(self + " tui --sandbox --nodes=0 --controllers=deployment\n")
+	x.press("PS1='$ '\n").press(self + " tui --controllers=deployment --kubeconfig=" + kubeconfigFor(t, share(t).Sandbox) + "\n")
 	x.shows("1 of 49 loops run").press("<ctrl-z>").shows("$ ")
 	x.restored()
 	x.press("fg\n").shows("1 of 49 loops run").press("q").shows("$ ")

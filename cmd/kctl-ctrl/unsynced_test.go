@@ -120,7 +120,7 @@ func TestCacheWithoutAProcess(t *testing.T) {
 	}{
 		"some":      {listing{pods: 3}, []string{"pods", "-A"}, exitOK, []string{"NAMESPACE", "web-0", "web-1", "web-2"}, "pods: 3 objects at resourceVersion 900", "No objects found"},
 		"elsewhere": {listing{}, []string{"pods"}, exitOK, []string{}, "No objects found", "error"},
-		"slow":      {listing{pods: 40_000, hangs: true}, []string{"pods", "-A", "--timeout=500ms"}, exitError, nil, "has not synced within 5", "No objects found"},
+		"slow":      {listing{pods: 40_000, hangs: true}, []string{"pods", "-A", "--timeout=500ms"}, exitError, nil, "has not synced within ", "No objects found"},
 		"forbidden": {listing{forbidden: true}, []string{"pods", "-A"}, exitError, nil, "list and watch pods", "No objects found"},
 		"no type":   {listing{}, []string{"elevators"}, exitError, nil, `serves no type "elevators"`, "No objects found"},
 	} {
