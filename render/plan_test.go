@@ -1,6 +1,7 @@
 package render
 
 import (
+	"encoding/json"
 	"flag"
 	"os"
 	"path/filepath"
@@ -82,5 +83,42 @@ func TestWritePlanIsInert(t *testing.T) {
 		if strings.HasPrefix(line, "d") {
 			t.Errorf("a name began a line of its own: %q", line)
 		}
+	}
+}
+
+// A value too large to print is told by its length and hash, and where it differs.
+func TestLargeValues(t *testing.T) {
+	quoted := func(text string) string {
+		b, err := json.Marshal(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b)
+	}
+	oneLine, lines := strings.Repeat("x", 70_000), strings.Repeat("a line\n", 20_000)
+	p := state.Plan{HasChanges: true, FieldDiffs: []state.PlanFieldDiff{{
+		PlanObject: state.PlanObject{Kind: "ConfigMap", Namespace: "shop", Name: "web"}, By: state.PlanByUser, Count: 1,
+		Changes: []state.FieldChange{
+			{Path: "data.one", Old: quoted(oneLine + "old"), New: quoted(oneLine + "new")},
+			{Path: "data.lines", Old: quoted(lines + "old\n" + lines), New: quoted(lines + "new\n" + lines)},
+			{Path: "data.gone", Old: quoted(oneLine)},
+		},
+	}}}
+	var out strings.Builder
+	if err := WritePlan(&out, p, PlanOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	text := out.String()
+	for _, want := range []string{
+		"~ data.one: 70003 bytes, sha256:", `xxxold" → `, `xxxnew"`,
+		"~ data.lines: 280004 bytes, sha256:", "-old\n", "+new\n",
+		"- data.gone (70000 bytes, sha256:",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is missing", want)
+		}
+	}
+	if len(text) > 4<<10 {
+		t.Errorf("%d bytes are printed:\n%s", len(text), text[:4<<10])
 	}
 }

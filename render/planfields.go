@@ -1,7 +1,9 @@
 package render
 
 import (
+	"crypto/sha256"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"unicode/utf8"
 
@@ -48,7 +50,10 @@ func objectTitle(d state.PlanFieldDiff) string {
 func (t *planText) field(c state.FieldChange) {
 	old, oldText := linesOf(c.Old)
 	new, newText := linesOf(c.New)
-	if oldText && newText && (strings.Contains(old, "\n") || strings.Contains(new, "\n")) {
+	if len(c.Old) > largeValue || len(c.New) > largeValue {
+		c.Path = t.large(c, old, new)
+	}
+	if oldText && newText && max(longestLine(old), longestLine(new)) <= longLine && (strings.Contains(old, "\n") || strings.Contains(new, "\n")) {
 		t.print(2, line{{"~ " + c.Path + ":", plain}})
 		t.lines(old, new)
 		return
@@ -58,6 +63,42 @@ func (t *planText) field(c state.FieldChange) {
 	// change indents for the journal.
 	l[0].text = strings.TrimPrefix(l[0].text, diffIndent)
 	t.print(2, l)
+}
+
+const (
+	// largeValue is the size in bytes from which a value's length and hash are
+	// told: only the places where it differs are printed.
+	largeValue = 8 << 10
+	// longLine is the longest line that a line diff prints.
+	longLine = 1 << 10
+)
+
+// large prints the lengths and hashes of a value that is not printed as a whole,
+// and returns what to head the rest with.
+func (t *planText) large(c state.FieldChange, old, new string) string {
+	if c.Old == "" || c.New == "" {
+		return c.Path + " (" + sizeAndHash(c.Old+c.New, old+new) + ")"
+	}
+	t.print(2, line{{"~ " + c.Path + ": " + sizeAndHash(c.Old, old) + " → " + sizeAndHash(c.New, new), plain}})
+	return c.Path
+}
+
+// sizeAndHash is "70001 bytes, sha256:0123456789ab": of a text itself, and of the
+// JSON of any other value.
+func sizeAndHash(value, text string) string {
+	if text != "" {
+		value = text
+	}
+	sum := sha256.Sum256([]byte(value))
+	return fmt.Sprintf("%d bytes, sha256:%x", len(value), sum[:6])
+}
+
+func longestLine(text string) int {
+	longest := 0
+	for l := range strings.Lines(text) {
+		longest = max(longest, len(l))
+	}
+	return longest
 }
 
 // linesOf decodes a JSON string.

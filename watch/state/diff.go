@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // DiffOptions shape a Diff. The zero value is right for a journal.
@@ -29,7 +30,8 @@ type DiffOptions struct {
 // place where they have nothing of the kind; matched elements in another order
 // are one change of "path[order]". A field that is null is taken as absent.
 //
-// Values are compact JSON and cut to MaxValue with "…(+N bytes)"; changes
+// Values are compact JSON and cut to MaxValue with "…(+N bytes)", at the beginning
+// too where they differ only later: two values that differ never look alike; changes
 // beyond MaxChanges are counted in a last one of path "…(+N changes)". What
 // Redact hides is compared by its true value and shown as "*** (before)" and
 // "*** (after)". The objects are not modified.
@@ -139,20 +141,44 @@ func (d *differ) leaf(path string, old, new any) {
 		return
 	}
 	change := FieldChange{Path: clip(path, 1024)}
+	from := 0
+	if old != nil && new != nil {
+		from = d.from(before, after)
+	}
 	if old != nil {
-		change.Old = d.show(before, oldHidden, "before")
+		change.Old = d.show(before, from, oldHidden, "before")
 	}
 	if new != nil {
-		change.New = d.show(after, newHidden, "after")
+		change.New = d.show(after, from, newHidden, "after")
 	}
 	d.changes = append(d.changes, change)
 }
 
-func (d *differ) show(value string, hidden bool, when string) string {
+func (d *differ) show(value string, from int, hidden bool, when string) string {
 	if hidden {
 		return strconv.Quote(Hidden + " (" + when + ")")
 	}
-	return clip(value, d.opts.MaxValue)
+	if from == 0 {
+		return clip(value, d.opts.MaxValue)
+	}
+	return fmt.Sprintf("…(+%d bytes)%s", from, clip(value[from:], d.opts.MaxValue))
+}
+
+// from is where two values are shown from: at their beginning, unless they would
+// look alike.
+func (d *differ) from(before, after string) int {
+	if clip(before, d.opts.MaxValue) != clip(after, d.opts.MaxValue) {
+		return 0
+	}
+	at, limit := 0, min(len(before), len(after))
+	for at < limit && before[at] == after[at] {
+		at++
+	}
+	from := at - max(1, d.opts.MaxValue/4)
+	for from > 0 && !utf8.RuneStart(before[from]) {
+		from--
+	}
+	return max(0, from)
 }
 
 // hasMasked finds hidden values at any depth: a leaf may be a whole list.

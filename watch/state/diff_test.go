@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/cockroachdb/datadriven"
 	"pgregory.net/rapid"
@@ -103,4 +104,32 @@ func BenchmarkDiff(b *testing.B) {
 	for b.Loop() {
 		Diff(Ref{Resource: "pods"}, before, after, DiffOptions{})
 	}
+}
+
+// Two values that differ never look alike, wherever they differ.
+func TestValuesThatDifferLateLookDifferent(t *testing.T) {
+	long := strings.Repeat("0123456789", 100)
+	for name, tt := range map[string]struct{ old, new string }{
+		"in the middle":       {long + "a" + long, long + "b" + long},
+		"at the end":          {long + "a", long + "b"},
+		"one is longer":       {long, long + "b"},
+		"beside a wide rune":  {long + "éa", long + "éb"},
+		"within a wide rune":  {long + "é", long + "è"},
+		"at the very bound":   {long[:255] + "a" + long, long[:255] + "b" + long},
+		"just before it":      {long[:254] + "a" + long, long[:254] + "b" + long},
+		"one byte behind it":  {long[:256] + "a" + long, long[:256] + "b" + long},
+		"quotes are escaped":  {long + `"a"`, long + `"b"`},
+		"the shorter changed": {long + "a", long},
+	} {
+		t.Run(name, func(t *testing.T) {
+			changes := Diff(Ref{Resource: "configmaps"}, configMap(tt.old), configMap(tt.new), DiffOptions{})
+			if len(changes) != 1 || changes[0].Old == changes[0].New || !utf8.ValidString(changes[0].Old+changes[0].New) {
+				t.Errorf("changes: %q", changes)
+			}
+		})
+	}
+}
+
+func configMap(value string) map[string]any {
+	return map[string]any{"kind": "ConfigMap", "data": map[string]any{"text": value}}
 }
