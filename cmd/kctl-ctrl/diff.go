@@ -11,10 +11,12 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	controllernames "k8s.io/kubernetes/cmd/kube-controller-manager/names"
 
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/plan"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/sandbox"
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/settle"
 	"github.com/kctl-ctrl/kctl-ctrl/render"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
@@ -227,6 +229,15 @@ func isNamespace(r plan.Result) bool {
 // what still moved.
 func (o *diffOptions) settle(ctx context.Context, s *session, input *plan.Input) (timers []string, err error) {
 	later, err := s.waitSettled(ctx, o.timeout)
+	for round := 0; err == nil && round < maxScalings; round++ {
+		before := s.scalings.Load()
+		if !s.hurryAutoscalers(later) {
+			break
+		}
+		if later, err = s.waitSettled(ctx, o.timeout); s.scalings.Load() == before {
+			break
+		}
+	}
 	for _, due := range later {
 		if due.Retries > 0 {
 			timers = append(timers, fmt.Sprintf("%s keeps retrying %s", due.Controller, due.Key))
@@ -238,6 +249,23 @@ func (o *diffOptions) settle(ctx context.Context, s *session, input *plan.Input)
 		return timers, nil
 	}
 	return timers, err
+}
+
+// maxScalings bounds the rounds of autoscalers that scale each other's targets.
+const maxScalings = 10
+
+// hurryAutoscalers makes the keys ready that the HorizontalPodAutoscaler
+// controller looks at again every 15 s, and reports whether there were any.
+func (s *session) hurryAutoscalers(later []settle.Due) bool {
+	hurried := false
+	for _, due := range later {
+		if due.Controller == controllernames.HorizontalPodAutoscalerController {
+			// A key that became due meanwhile needs no hurrying.
+			_ = s.tap.RetryNow(due.Controller, due.Queue, due.Key)
+			hurried = true
+		}
+	}
+	return hurried
 }
 
 func (o *diffOptions) print(result *state.Plan, color bool) error {

@@ -16,6 +16,7 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
+	controllernames "k8s.io/kubernetes/cmd/kube-controller-manager/names"
 
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/election"
@@ -64,6 +65,8 @@ type session struct {
 	cluster *simulate.Cluster
 	// watches holds up those that the server ends at once.
 	watches *connect.Watches
+	// scalings counts the writes by which autoscalers scaled something.
+	scalings atomic.Int64
 	// requests counts what is sent, by the loops and by what they live among.
 	requests meter
 	// broken is for tests that must see the guard fail; see guard.Broken.
@@ -200,6 +203,9 @@ func (s *session) guarded(o guard.Options) (connect.Wrap, error) {
 			}
 			s.writes.Finished(w)
 			s.boundDry(w)
+			if w.Controller == controllernames.HorizontalPodAutoscalerController && w.Subresource == "scale" && w.Result == state.WriteDone {
+				s.scalings.Add(1)
+			}
 			if o.OnWrite != nil {
 				o.OnWrite(w)
 			}

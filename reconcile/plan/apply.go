@@ -74,6 +74,9 @@ type Applied struct {
 	Warnings []string
 	// Fired are the Jobs created for CronJobs due at Options.At.
 	Fired []Result
+	// Displaced are the UIDs of the sandbox's own objects that manifests took the
+	// place of: for a plan they were not there before.
+	Displaced []string
 }
 
 // Options say how to apply.
@@ -126,6 +129,8 @@ type applying struct {
 	problems Problems
 	// parameters are those of the set's admission policies.
 	parameters parameters
+	// autoscaled names the set's autoscalers by what they scale.
+	autoscaled map[identity]string
 }
 
 func (a *applying) fail(o Object, err error) {
@@ -164,6 +169,10 @@ func (a *applying) run(ctx context.Context, objects []Object) error {
 		return err
 	}
 	requests = slices.Concat(requests, a.impliedNamespaces(requests), classes)
+	if err := a.yieldDefault(ctx, requests); err != nil {
+		return err
+	}
+	a.autoscaled = autoscaledBy(requests)
 	first, requests := a.parametersFirst(requests)
 	for _, requests := range [][]request{first, requests} {
 		if err := a.phases(ctx, requests); err != nil {
@@ -206,6 +215,9 @@ func (a *applying) resolve(objects []Object) []request {
 			continue
 		}
 		o.Unstructured = o.DeepCopy()
+		a.cluster.mu.Lock()
+		a.cluster.named[typeName(mapping.GroupVersionKind.Group, mapping.GroupVersionKind.Kind)] = true
+		a.cluster.mu.Unlock()
 		switch {
 		case mapping.Scope.Name() != meta.RESTScopeNameNamespace:
 			o.SetNamespace("")
@@ -310,11 +322,23 @@ func (a *applying) send(ctx context.Context, r request) (*Result, error) {
 	case !apierrors.IsNotFound(err):
 		return nil, fmt.Errorf("read it before applying: %w", message(err))
 	}
+	if result.Before != nil && a.cluster.yields(result.Before) {
+		displaced, err := a.makeRoom(ctx, r, result.Before)
+		if err != nil {
+			return nil, err
+		}
+		if displaced {
+			result.Before = nil
+		}
+	}
 	sent, note := sendable(r.Object)
 	result.Note = note
 	if sent == nil {
 		result.Action = Skipped
 		return result, nil
+	}
+	if result.Before != nil {
+		result.Note = joinNotes(result.Note, a.keepScale(r, sent, result.Before))
 	}
 	body, err := json.Marshal(sent)
 	if err != nil {
@@ -338,6 +362,11 @@ func (a *applying) send(ctx context.Context, r request) (*Result, error) {
 	switch {
 	case r.implied != "":
 		result.Action, result.Manifest, result.Note = Implied, nil, r.implied
+		if gvk := r.GroupVersionKind(); gvk.GroupKind() == classKind.GroupKind() {
+			a.cluster.mu.Lock()
+			a.cluster.implied[uidOf(result.After)] = true
+			a.cluster.mu.Unlock()
+		}
 	case result.Before == nil:
 		result.Action = Created
 	case sameSpec(result.Before, result.After):

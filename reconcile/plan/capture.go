@@ -30,7 +30,7 @@ type State struct {
 	Objects []Captured
 }
 
-// passedOver are types that no plan speaks of: records of events, heartbeats
+// passedOver are types that a plan speaks of only where a manifest names the object: records of events, heartbeats
 // and locks; the machines; and what merely mirrors other objects by address
 // (Endpoints mirror EndpointSlices, IPAddresses the Services).
 var passedOver = map[string]bool{

@@ -28,6 +28,11 @@ type Cluster struct {
 	// probes asks what admission goes by; heard are the warnings it gets.
 	probes dynamic.Interface
 	heard  *warnings
+
+	mu sync.Mutex
+	// implied are the UIDs of StorageClasses that Apply made up; named are the
+	// types of the objects applied.
+	implied, named map[string]bool
 }
 
 // NewCluster makes the clients for config. Their user agent ends in "/apply".
@@ -52,7 +57,7 @@ func NewCluster(config *rest.Config) (*Cluster, error) {
 	cached := memory.NewMemCacheClient(client)
 	return &Cluster{
 		objects: objects, discovery: cached, mapper: restmapper.NewDeferredDiscoveryRESTMapper(cached), warnings: w,
-		probes: probes, heard: heard,
+		probes: probes, heard: heard, implied: map[string]bool{}, named: map[string]bool{},
 	}, nil
 }
 
@@ -152,7 +157,7 @@ func (c *Cluster) listables(context.Context) ([]listable, error) {
 		}
 		for _, r := range list.APIResources {
 			l := listable{GroupVersionResource: gv.WithResource(r.Name), kind: r.Kind, namespaced: r.Namespaced}
-			if slices.Contains(r.Verbs, "list") && !strings.Contains(r.Name, "/") && !passedOver[typeName(gv.Group, r.Kind)] {
+			if slices.Contains(r.Verbs, "list") && !strings.Contains(r.Name, "/") && c.speaksOf(typeName(gv.Group, r.Kind)) {
 				types = append(types, l)
 			}
 		}
@@ -162,6 +167,14 @@ func (c *Cluster) listables(context.Context) ([]listable, error) {
 		return nil, errors.New("the API server lists no types")
 	}
 	return types, nil
+}
+
+// speaksOf reports whether plans speak of a type: one that manifests name, or that
+// is not passed over.
+func (c *Cluster) speaksOf(t string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.named[t] || !passedOver[t]
 }
 
 // client is the dynamic client for a type; ns is ignored where the type has no

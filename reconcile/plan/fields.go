@@ -11,9 +11,9 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
-// maxValue bounds a value in a plan. It is generous: a value that is cut could
-// hide the very place where it differs.
-const maxValue = 64 << 10
+// maxValue bounds a value in a plan. No object that the API server takes is larger:
+// a plan has values as a whole, and its text shows where they differ.
+const maxValue = 4 << 20
 
 func (i *item) ref() state.Ref {
 	return state.Ref{Group: i.group, Resource: i.resource, Namespace: i.namespace, Name: i.name}

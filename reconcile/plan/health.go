@@ -21,9 +21,15 @@ var inWords = map[string]func(content map[string]any) string{
 	"DaemonSet.apps": func(c map[string]any) string {
 		return ready(number(c, "status", "numberReady"), number(c, "status", "desiredNumberScheduled"))
 	},
-	"Pod":                   podStatus,
-	"Job.batch":             jobStatus,
-	"CronJob.batch":         func(map[string]any) string { return "" },
+	"Pod":           podStatus,
+	"Job.batch":     jobStatus,
+	"CronJob.batch": func(map[string]any) string { return "" },
+	"Node": func(c map[string]any) string {
+		if conditionsOf(c)["Ready"].status == "True" {
+			return "ready"
+		}
+		return "not ready"
+	},
 	"PersistentVolumeClaim": phase,
 	"PersistentVolume":      phase,
 	"Namespace":             func(map[string]any) string { return "" },

@@ -81,7 +81,8 @@ func (a *applying) impliedClasses(ctx context.Context, requests []request) ([]re
 	var model *unstructured.Unstructured
 	for i, class := range classes.Items {
 		known[class.GetName()] = true
-		if class.GetAnnotations()[defaultClassAnnotation] == "true" {
+		// The simulation's own provisions at once, whatever the default is.
+		if simulated(class.Object) || model == nil && class.GetAnnotations()[defaultClassAnnotation] == "true" {
 			model = &classes.Items[i]
 		}
 	}

@@ -125,6 +125,7 @@ func (s *scrubber) value(value any) any {
 // dropped are the fields of a type that differ from run to run, or that say
 // what the tree says already. A field that a manifest sets is kept.
 var dropped = map[string][][]string{
+	"Node":                           {{"spec", "podCIDR"}, {"spec", "podCIDRs"}},
 	"Pod":                            {{"spec", "nodeName"}, {"spec", "schedulingGates"}},
 	"Service":                        {{"spec", "clusterIP"}, {"spec", "clusterIPs"}, {"spec", "healthCheckNodePort"}},
 	"PersistentVolume":               {{"spec", "claimRef", "uid"}, {"spec", "claimRef", "resourceVersion"}, {"spec", "nodeAffinity"}},

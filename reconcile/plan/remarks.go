@@ -34,7 +34,30 @@ func (w *world) warnings(in Input) []string {
 			texts = append(texts, fmt.Sprintf("Namespace %s is no longer in the manifests, but objects in it are: it stays", i.name))
 		}
 	}
-	return sorted(texts)
+	return sorted(slices.Concat(texts, w.autoscaled(), w.bereft()))
+}
+
+// bereft warns of definitions that are no longer in the manifests while objects of
+// their kind are: these are deleted with the definition.
+func (w *world) bereft() []string {
+	byType := map[string][]string{}
+	for _, i := range w.items {
+		if i.manifest != nil && i.result != nil && i.result.Action != Deleted {
+			byType[i.typeName()] = append(byType[i.typeName()], strings.TrimPrefix(i.namespace+"/"+i.name, "/"))
+		}
+	}
+	var texts []string
+	for _, i := range w.items {
+		if i.typeName() != "CustomResourceDefinition.apiextensions.k8s.io" || i.result == nil || i.result.Action != Deleted {
+			continue
+		}
+		kind := fieldText(i.content(), "spec", "names", "kind")
+		if names := byType[typeName(fieldText(i.content(), "spec", "group"), kind)]; len(names) > 0 {
+			texts = append(texts, fmt.Sprintf("CustomResourceDefinition %s is no longer in the manifests, but objects of its kind are: "+
+				"they are deleted with it, and cannot be applied again (%s %s)", i.name, kind, strings.Join(sorted(names), ", ")))
+		}
+	}
+	return texts
 }
 
 func (w *world) troubles(atStart bool) map[string]bool {
@@ -181,6 +204,7 @@ func (w *world) notSimulated(in Input) []string {
 		switch {
 		case i.result.Action == Implied && t == "StorageClass.storage.k8s.io":
 			kinds["implied class"] = append(kinds["implied class"], name)
+		case t == "StorageClass.storage.k8s.io" && fieldText(i.end, "provisioner") == "kubernetes.io/no-provisioner":
 		case custom[t]:
 			customSeen[t] = true
 		case t == "Service" && fieldText(i.end, "spec", "type") == "LoadBalancer":
@@ -208,9 +232,10 @@ func (w *world) notSimulated(in Input) []string {
 	}
 	add("LoadBalancer", "cloud: LoadBalancer Services get no address (%s)")
 	add("implied class", "storage: StorageClasses that no manifest defines provision at once (%s)")
+	add("StorageClass.storage.k8s.io", "storage: provisioners do not run; volumes of their StorageClasses appear at once (%s)")
 	add("Ingress.networking.k8s.io", "ingress controller: Ingresses get no address (%s)")
 	add("NetworkPolicy.networking.k8s.io", "network: policies are stored and not enforced (%s)")
-	add("HorizontalPodAutoscaler.autoscaling", "metrics: HorizontalPodAutoscalers see none and scale nothing (%s)")
+	add("HorizontalPodAutoscaler.autoscaling", "metrics: every metric of a HorizontalPodAutoscaler is at its target, so that it keeps the number of replicas between its minimum and its maximum (%s)")
 	add("MutatingWebhookConfiguration.admissionregistration.k8s.io", "admission webhooks: not called (MutatingWebhookConfiguration %s)")
 	add("ValidatingWebhookConfiguration.admissionregistration.k8s.io", "admission webhooks: not called (ValidatingWebhookConfiguration %s)")
 	add("APIService.apiregistration.k8s.io", "aggregated APIs: not served (%s)")

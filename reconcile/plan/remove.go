@@ -5,11 +5,13 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 // Removed are the objects that were applied before and are not among those
@@ -59,7 +61,38 @@ func (c *Cluster) Delete(ctx context.Context, objects []Result) (*Applied, error
 		applied.Results = append(applied.Results, result)
 	}
 	applied.Warnings = c.warnings.take()
+	if err := c.definitionsGone(ctx, applied.Results); err != nil {
+		return applied, err
+	}
 	return applied, problems.err()
+}
+
+// deletionTimeout bounds the wait for objects of deleted definitions: those with
+// finalizers may stay for ever.
+const deletionTimeout = 10 * time.Second
+
+// definitionsGone returns when the API server has deleted definitions with the
+// objects of their kinds, which it does by itself and some time later, or when the
+// time is up: the plan then shows what is left.
+func (c *Cluster) definitionsGone(ctx context.Context, deleted []Result) error {
+	for _, r := range deleted {
+		gvk := r.Mapping.GroupVersionKind
+		if phaseOf(gvk.Group, gvk.Kind, true) != phaseDefinitions {
+			continue
+		}
+		name := (&unstructured.Unstructured{Object: r.object()}).GetName()
+		err := wait.PollUntilContextTimeout(ctx, pollEvery, deletionTimeout, true, func(ctx context.Context) (bool, error) {
+			_, err := c.client(r.Mapping, "").Get(ctx, name, metav1.GetOptions{})
+			return apierrors.IsNotFound(err), nil
+		})
+		if ctx.Err() != nil {
+			return fmt.Errorf("delete %s: %w", describe(r.object()), context.Cause(ctx))
+		}
+		if err != nil {
+			return nil
+		}
+	}
+	return nil
 }
 
 func phaseOfResult(r Result) int {

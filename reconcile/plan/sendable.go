@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"maps"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -19,8 +20,16 @@ func sendable(o Object) (content map[string]any, note string) {
 	if metadata := content["metadata"].(map[string]any); metadata["namespace"] == "" {
 		delete(metadata, "namespace")
 	}
+	if writer := maintained(o.Object); writer != "" {
+		return nil, "not sent: " + writer + " writes it"
+	}
 	gvk := o.GroupVersionKind()
 	switch typeName(gvk.Group, gvk.Kind) {
+	case "StorageClass.storage.k8s.io":
+		if _, set := content["allowedTopologies"]; set {
+			delete(content, "allowedTopologies")
+			return content, "without allowedTopologies: the simulated nodes are in zones of their own"
+		}
 	case "CronJob.batch":
 		if suspended, _, _ := unstructured.NestedBool(content, "spec", "suspend"); suspended {
 			return content, ""
@@ -53,6 +62,11 @@ func restored(content, manifest map[string]any) map[string]any {
 	}
 	group, kind := groupKind(content)
 	switch typeName(group, kind) {
+	case "StorageClass.storage.k8s.io":
+		if topologies, set := manifest["allowedTopologies"]; set {
+			content = maps.Clone(content)
+			content["allowedTopologies"] = topologies
+		}
 	case "CronJob.batch":
 		content = (&unstructured.Unstructured{Object: content}).DeepCopy().Object
 		suspended, _, _ := unstructured.NestedBool(manifest, "spec", "suspend")

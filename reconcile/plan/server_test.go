@@ -38,9 +38,11 @@ var fakeTypes = map[string][]metav1.APIResource{
 		{Name: "serviceaccounts", Kind: "ServiceAccount", Namespaced: true}, {Name: "resourcequotas", Kind: "ResourceQuota", Namespaced: true},
 		{Name: "persistentvolumes", Kind: "PersistentVolume"}, {Name: "persistentvolumeclaims", Kind: "PersistentVolumeClaim", Namespaced: true},
 		{Name: "services", Kind: "Service", Namespaced: true}, {Name: "pods", Kind: "Pod", Namespaced: true}, {Name: "events", Kind: "Event", Namespaced: true},
+		{Name: "nodes", Kind: "Node"},
 	},
 	"apps/v1":              {{Name: "deployments", Kind: "Deployment", Namespaced: true}, {Name: "statefulsets", Kind: "StatefulSet", Namespaced: true}},
 	"storage.k8s.io/v1":    {{Name: "storageclasses", Kind: "StorageClass"}},
+	"autoscaling/v2":       {{Name: "horizontalpodautoscalers", Kind: "HorizontalPodAutoscaler", Namespaced: true}},
 	"batch/v1":             {{Name: "jobs", Kind: "Job", Namespaced: true}, {Name: "cronjobs", Kind: "CronJob", Namespaced: true}},
 	"networking.k8s.io/v1": {{Name: "ingresses", Kind: "Ingress", Namespaced: true}},
 	"admissionregistration.k8s.io/v1": {
@@ -158,6 +160,11 @@ func (s *fakeServer) object(w http.ResponseWriter, r *http.Request, gv string, r
 	case http.MethodPatch:
 		if r.URL.Query().Get("dryRun") == "All" {
 			s.probed(w, path)
+			return
+		}
+		if r.Header.Get("Content-Type") == "application/merge-patch+json" {
+			s.writes = append(s.writes, "merge "+path)
+			s.answer(w, s.objects[path])
 			return
 		}
 		s.writes = append(s.writes, "apply "+path)

@@ -30,7 +30,16 @@ func newWorld(in Input) *world {
 		}
 		return i
 	}
+	displaced := map[string]bool{}
+	if in.After != nil {
+		for _, uid := range in.After.Displaced {
+			displaced[uid] = true
+		}
+	}
 	for _, o := range in.Start.Objects {
+		if displaced[uidOf(o.Content)] {
+			continue
+		}
 		i := at(identityOf(o.Content))
 		i.start, i.resource = o.Content, o.Resource
 	}
@@ -96,6 +105,9 @@ func (i *item) take(r *Result, base bool) {
 	switch {
 	case r.Action == Skipped:
 		i.end = r.Manifest
+		if i.oldManifest == nil && maintained(r.Manifest) != "" {
+			i.start = r.Manifest // every cluster has it
+		}
 	case i.end == nil && i.start == nil:
 		i.note = "gone again at the end"
 	case i.end == nil:
@@ -145,7 +157,7 @@ func (w *world) keep(known map[identity]*item, in Input) {
 		if strings.HasPrefix(i.namespace, "kube-") && !named && len(ownersOf(i.content())) == 0 {
 			continue
 		}
-		if automanaged(i) {
+		if automanaged(i) || passedOver[i.typeName()] && !named {
 			continue
 		}
 		w.items = append(w.items, i)

@@ -15,6 +15,9 @@
 // (kubernetes/pkg/scheduler/framework/plugins/volumebinding/binder.go@v1.37.1,
 // BindPodVolumes), and a claim without a pod would never be bound.
 //
+// It answers for the provisioners of other StorageClasses too, except
+// kubernetes.io/no-provisioner.
+//
 // The driver needs no attaching (CSIDriver attachRequired false): nobody answers
 // VolumeAttachments here. Growing a claim is allowed and has no effect: the
 // simulation has no resizer.
@@ -102,7 +105,7 @@ func build(options Options, client kubernetes.Interface) *Storage {
 	if options.OnChange == nil {
 		options.OnChange = func() {}
 	}
-	factory := informers.NewSharedInformerFactory(client, 0)
+	factory := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithTransform(answersForAll))
 	return &Storage{
 		options:   options,
 		client:    client,
@@ -112,6 +115,26 @@ func build(options Options, client kubernetes.Interface) *Storage {
 		asked:     map[string]string{},
 		released:  map[string]string{},
 	}
+}
+
+// noProvisioner is the provisioner of classes whose volumes somebody makes by hand.
+const noProvisioner = "kubernetes.io/no-provisioner"
+
+// answersForAll has the provisioner take every provisioner's claims and classes for
+// its own, in its caches only: nobody else provisions here, and a claim that stays
+// pending would say something of the simulation and nothing of the cluster.
+func answersForAll(obj any) (any, error) {
+	switch o := obj.(type) {
+	case *corev1.PersistentVolumeClaim:
+		if asked := o.Annotations[annStorageProvisioner]; asked != "" && asked != noProvisioner {
+			o.Annotations[annStorageProvisioner] = Driver
+		}
+	case *storagev1.StorageClass:
+		if o.Provisioner != noProvisioner {
+			o.Provisioner = Driver
+		}
+	}
+	return obj, nil
 }
 
 // Prepare makes the provisioner, which lives until ctx is done, and sends nothing.

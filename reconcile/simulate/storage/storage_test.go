@@ -8,6 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -53,7 +54,7 @@ func volume(name string, phase corev1.PersistentVolumePhase, change ...func(*cor
 func TestBusy(t *testing.T) {
 	verify := leaktest.Check(t)
 	client := fake.NewClientset(
-		claim("mine", Driver), claim("foreign", "csi.example.com"), claim("unasked", ""),
+		claim("mine", Driver), claim("foreign", noProvisioner), claim("unasked", ""),
 		volume("released", corev1.VolumeReleased),
 		volume("bound", corev1.VolumeBound),
 		volume("kept", corev1.VolumeReleased, func(v *corev1.PersistentVolume) {
@@ -108,4 +109,20 @@ func TestBusy(t *testing.T) {
 	cancel()
 	s.Wait()
 	verify()
+}
+
+func TestItAnswersForAllProvisioners(t *testing.T) {
+	for asked, want := range map[string]string{"ebs.csi.aws.com": Driver, Driver: Driver, "kubernetes.io/no-provisioner": "kubernetes.io/no-provisioner", "": ""} {
+		claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{annStorageProvisioner: asked}}}
+		if _, err := answersForAll(claim); err != nil || claim.Annotations[annStorageProvisioner] != want {
+			t.Errorf("a claim that asks %q: %q, %v", asked, claim.Annotations[annStorageProvisioner], err)
+		}
+		if asked == "" {
+			continue
+		}
+		class := &storagev1.StorageClass{Provisioner: asked}
+		if _, err := answersForAll(class); err != nil || class.Provisioner != want {
+			t.Errorf("a class of %q: %q, %v", asked, class.Provisioner, err)
+		}
+	}
 }

@@ -1,0 +1,84 @@
+package plan
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+const autoscalerType = "HorizontalPodAutoscaler.autoscaling"
+
+// scaleTargetOf is the object that a HorizontalPodAutoscaler scales.
+func scaleTargetOf(autoscaler map[string]any) identity {
+	target, _, _ := unstructured.NestedMap(autoscaler, "spec", "scaleTargetRef")
+	apiVersion, _ := target["apiVersion"].(string)
+	group, _, ok := strings.Cut(apiVersion, "/")
+	if !ok {
+		group = ""
+	}
+	kind, _ := target["kind"].(string)
+	name, _ := target["name"].(string)
+	return identity{group, kind, identityOf(autoscaler).namespace, name}
+}
+
+// autoscaledBy names the autoscalers of a set by what they scale.
+func autoscaledBy(requests []request) map[identity]string {
+	by := map[identity]string{}
+	for _, r := range requests {
+		if gvk := r.GroupVersionKind(); typeName(gvk.Group, gvk.Kind) == autoscalerType {
+			by[scaleTargetOf(r.Object.Object)] = r.GetName()
+		}
+	}
+	return by
+}
+
+// keepScale leaves spec.replicas of what an autoscaler of the set scales as it is:
+// an apply that resets it does so until the autoscaler's next sync, and a plan
+// compares settled states. Compare warns of it. The note is empty where the
+// manifest asks for nothing else.
+func (a *applying) keepScale(r request, sent, before map[string]any) (note string) {
+	autoscaler := a.autoscaled[identityOf(r.Object.Object)]
+	live, scaled, _ := unstructured.NestedFieldCopy(before, "spec", "replicas")
+	if autoscaler == "" || !scaled {
+		return ""
+	}
+	if unstructured.SetNestedField(sent, live, "spec", "replicas") != nil {
+		return "" // the server says better what is wrong with spec
+	}
+	if !asksForReplicas(r.Object.Object) || number(r.Object.Object, "spec", "replicas") == number(before, "spec", "replicas") {
+		return ""
+	}
+	return "spec.replicas is left to HorizontalPodAutoscaler " + autoscaler
+}
+
+func asksForReplicas(manifest map[string]any) bool {
+	value, set, _ := unstructured.NestedFieldNoCopy(manifest, "spec", "replicas")
+	return set && value != nil
+}
+
+// autoscaled warns of manifests that set what an autoscaler sets too.
+func (w *world) autoscaled() []string {
+	byIdentity := map[identity]*item{}
+	for _, i := range w.items {
+		byIdentity[i.identity] = i
+	}
+	var texts []string
+	for _, i := range w.items {
+		if i.typeName() != autoscalerType || i.manifest == nil || i.end == nil {
+			continue
+		}
+		target := byIdentity[scaleTargetOf(i.end)]
+		if target == nil || target.end == nil || !asksForReplicas(target.manifest) {
+			continue
+		}
+		given := number(target.manifest, "spec", "replicas")
+		text := fmt.Sprintf("the apply resets spec.replicas of %s %s/%s to %d, which HorizontalPodAutoscaler %s also sets",
+			target.kind, target.namespace, target.name, given, i.name)
+		if have := number(target.end, "spec", "replicas"); have != given {
+			text += fmt.Sprintf(" (to %d here)", have)
+		}
+		texts = append(texts, text+": leave it out of the manifest")
+	}
+	return texts
+}
