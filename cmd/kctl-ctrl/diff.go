@@ -50,6 +50,10 @@ ReplicaSets, pods, jobs and volumes appeared, were scaled, rolled or went.
 
 No cluster is needed and none is touched.
 
+Admission policies, quotas, limit ranges and classes among the manifests are in
+force before the objects they apply to. HorizontalPodAutoscalers scale into their
+limits only: no metrics are served, as if every metric were at its target.
+
 Exit code: 0 if nothing would change, 1 if something would, more than 1 on an
 error. Without --base everything is new, so it is 1.`,
 		Example: `  # What does this pull request do?

@@ -36,11 +36,16 @@
 //
 // Server-side apply with the field manager "kctl-ctrl", force, and strict field
 // validation. What "kubectl get -o yaml" adds (status, UID, resourceVersion,
-// managedFields…) is left out of the request. CustomResourceDefinitions and
-// namespaces come first, quotas before what they count, then what workloads
-// use, then workloads. Some objects cannot be simulated and are changed or
+// managedFields…) is left out of the request. CustomResourceDefinitions come
+// first, then admission policies (after their parameters) and namespaces, quotas
+// before what they count, then what workloads use, then workloads. What admission
+// goes by is waited for until it is in force, so that the result does not depend
+// on the size or the order of the set. Objects of the sandbox's own (its
+// StorageClass, its nodes) yield to manifests of the same name. Some objects cannot be simulated and are changed or
 // held back, always with a note: CronJobs are suspended, webhooks get no
-// rules, APIServices with a backend are not sent.
+// rules, APIServices with a backend and what a control plane maintains itself are
+// not sent, spec.replicas of what a HorizontalPodAutoscaler of the set scales
+// stays as it is.
 //
 // # Comparing
 //

@@ -235,7 +235,7 @@ func (w *world) notSimulated(in Input) []string {
 	add("StorageClass.storage.k8s.io", "storage: provisioners do not run; volumes of their StorageClasses appear at once (%s)")
 	add("Ingress.networking.k8s.io", "ingress controller: Ingresses get no address (%s)")
 	add("NetworkPolicy.networking.k8s.io", "network: policies are stored and not enforced (%s)")
-	add("HorizontalPodAutoscaler.autoscaling", "metrics: every metric of a HorizontalPodAutoscaler is at its target, so that it keeps the number of replicas between its minimum and its maximum (%s)")
+	add("HorizontalPodAutoscaler.autoscaling", "metrics: none are served; HorizontalPodAutoscalers keep the number of replicas within their limits, as with every metric at its target (%s)")
 	add("MutatingWebhookConfiguration.admissionregistration.k8s.io", "admission webhooks: not called (MutatingWebhookConfiguration %s)")
 	add("ValidatingWebhookConfiguration.admissionregistration.k8s.io", "admission webhooks: not called (ValidatingWebhookConfiguration %s)")
 	add("APIService.apiregistration.k8s.io", "aggregated APIs: not served (%s)")

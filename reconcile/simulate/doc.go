@@ -11,6 +11,7 @@
 // cluster has not come to rest, Seen how far its parts have followed the server.
 //
 // What is simulated ends at the API: there are no containers, no images, no
-// logs, no traffic, no load (and so no metrics for a horizontal pod autoscaler)
+// logs, no traffic, no load (and so no metrics for a HorizontalPodAutoscaler, which
+// then scales into its limits only)
 // and no failures but those asked for with Options.Pods.
 package simulate
