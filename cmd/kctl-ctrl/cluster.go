@@ -45,6 +45,8 @@ type sandboxFlags struct {
 	nodePods string
 	pods     string
 	auditLog string
+	// force reports whether --force was given, which allows replacing files.
+	force func() bool
 }
 
 func (f *sandboxFlags) addTo(flags *pflag.FlagSet) {
@@ -54,7 +56,16 @@ func (f *sandboxFlags) addTo(flags *pflag.FlagSet) {
 	flags.StringVar(&f.nodeMem, "node-memory", "32Gi", "memory capacity of a simulated node")
 	flags.StringVar(&f.nodePods, "node-pods", "110", "number of pods that a simulated node takes")
 	flags.StringVar(&f.pods, "pods", string(nodes.PodsReady), "what newly bound pods do: ready, pending or failing")
-	flags.StringVar(&f.auditLog, "audit-log", "", "write kube-apiserver's audit log (level Request, without the bodies of Secrets and tokens) to this file")
+	flags.StringVar(&f.auditLog, "audit-log", "", "write kube-apiserver's audit log (level Request, without the bodies of Secrets and tokens) to this file; one that exists needs --force")
+	f.force = func() bool {
+		force, err := flags.GetBool("force")
+		return err == nil && force
+	}
+}
+
+// addForce registers --force for commands that make no other file.
+func addForce(flags *pflag.FlagSet) {
+	flags.Bool("force", false, "replace a file of the name that --audit-log has")
 }
 
 // capacity reads the flags that describe a node.
@@ -166,9 +177,6 @@ func (s *session) controlPlane(f sandboxFlags, o *controllers.Options, mode stat
 		return sandbox.Options{}, err
 	}
 	options := sandbox.Options{KubernetesVersion: f.version, FeatureGates: gates}
-	if f.auditLog != "" {
-		options.Audit, options.AuditLog = sandbox.AuditRequest, f.auditLog
-	}
 	for _, reliance := range []struct {
 		controller, plugin string
 		noWait             *bool
@@ -183,6 +191,12 @@ func (s *session) controlPlane(f sandboxFlags, o *controllers.Options, mode stat
 		if !selected || mode != state.ModeActive || s.approval.never(reliance.controller) {
 			*reliance.noWait = true
 			options.DisableAdmission = append(options.DisableAdmission, reliance.plugin)
+		}
+	}
+	if f.auditLog != "" {
+		options.Audit = sandbox.AuditRequest
+		if options.AuditLog, err = openOwn(f.auditLog, f.force != nil && f.force()); err != nil {
+			return sandbox.Options{}, fmt.Errorf("open the file for the audit log: %w", err)
 		}
 	}
 	return options, nil

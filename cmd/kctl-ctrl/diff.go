@@ -79,6 +79,7 @@ error. Without --base everything is new, so it is 1.`,
 	flags.DurationVar(&o.horizon, "horizon", 3*time.Second, "wait for keys due sooner than this")
 	flags.DurationVar(&o.timeout, "timeout", settleTimeout, "exit with 3 when the controllers have not settled after this duration, listing what is still in progress")
 	o.sandbox.addTo(flags)
+	addForce(flags)
 	o.logs.addTo(flags)
 	addControllerFlags(cmd, &o.controllers)
 	return cmd

@@ -15,6 +15,7 @@ import (
 
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/plan"
+	"github.com/kctl-ctrl/kctl-ctrl/render"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -36,9 +37,11 @@ type execOptions struct {
 	dryRun      string
 	active      bool
 	journalFile string
-	outputFile  string
-	screen      bool
-	theme       string
+	// bounded is that file, once it is open.
+	bounded    *boundedFile
+	outputFile string
+	screen     bool
+	theme      string
 }
 
 func newExecCommand(streams genericiooptions.IOStreams) *cobra.Command {
@@ -238,6 +241,9 @@ func (o *execOptions) report(s *session, err error, printer *printer, recorder *
 	if printer != nil {
 		problem = errors.Join(printer.summary(s), problem)
 	}
+	if o.bounded != nil {
+		o.bounded.report(o.ErrOut)
+	}
 	if ended == nil {
 		return problem
 	}
@@ -284,7 +290,14 @@ func (o *execOptions) journalOut() (io.WriteCloser, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the file for the journal: %w", err)
 	}
-	return file, nil
+	o.bounded = &boundedFile{file: file, most: o.recording.bytes}
+	return journalFile{render.Inert(o.bounded), o.bounded}, nil
+}
+
+// journalFile is the file for the journal, behind what keeps it inert.
+type journalFile struct {
+	io.Writer
+	io.Closer
 }
 
 // keptOpen is a stream that is not ours to close.

@@ -23,6 +23,16 @@ import (
 // directory, which is short: sockets have short paths.
 type house struct{ root string }
 
+// auditFile is a new file for the audit log of a sandbox, which takes it over.
+func auditFile(t testing.TB) *os.File {
+	t.Helper()
+	file, err := openOwn(filepath.Join(t.TempDir(), "audit.log"), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
 func newHouse(t *testing.T) house {
 	t.Helper()
 	root, err := os.MkdirTemp("/tmp", "kc")
@@ -301,5 +311,66 @@ func TestPortsStayOnLoopback(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Files that a user names are not followed to elsewhere, and kept unless they are to be
+// replaced.
+func TestOpenOwn(t *testing.T) {
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	for name, text := range map[string]string{"old": "text", "target": "text"} {
+		if err := os.WriteFile(at(name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for link, target := range map[string]string{"link": "target", "nowhere": "none", "null": os.DevNull} {
+		if err := os.Symlink(target, at(link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct {
+		name    string
+		replace bool
+		want    string
+	}{
+		{"old", false, "the file exists: --force replaces it"},
+		{"link", false, "a symbolic link"}, {"link", true, "a symbolic link"}, {"nowhere", true, "a symbolic link"},
+		{"old", true, ""}, {"new", false, ""}, {"null", false, ""},
+	} {
+		file, err := openOwn(at(c.name), c.replace)
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s, replace %v: %v, want %q", c.name, c.replace, err, c.want)
+		}
+		if err != nil {
+			continue
+		}
+		if info, err := file.Stat(); err != nil || info.Mode().IsRegular() && (info.Mode().Perm() != 0o600 || info.Size() != 0) {
+			t.Errorf("%s: %v, %v", c.name, info, err)
+		}
+		_ = file.Close()
+	}
+	if text, err := os.ReadFile(at("target")); err != nil || string(text) != "text" {
+		t.Errorf("what a link leads to is %q, %v", text, err)
+	}
+}
+
+// The file for the journal ends with the last entry that fits, and the rest is counted.
+func TestBoundedFile(t *testing.T) {
+	file, err := openOwn(filepath.Join(t.TempDir(), "journal"), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &boundedFile{file: file, most: 10}
+	for _, line := range []string{"1234\n", "abc\n", "too long\n", "x\n"} {
+		if n, err := b.Write([]byte(line)); err != nil || n != len(line) {
+			t.Errorf("%q: %d, %v", line, n, err)
+		}
+	}
+	text, err := os.ReadFile(file.Name())
+	var said strings.Builder
+	b.report(&said)
+	if err != nil || string(text) != "1234\nabc\n" || said.String() != "warning: 2 entries are not in the journal file: it reached --max-size\n" || b.Close() != nil {
+		t.Errorf("it has %q, %v, and says %q", text, err, said.String())
 	}
 }

@@ -137,17 +137,22 @@ func sendKlogTo(out io.Writer, verbosity int, wrap func(logr.Logger) logr.Logger
 }
 
 // openOwn makes a file that only this user can read. An ordinary file that is
-// there already is emptied if that was said, and kept otherwise; anything else, such
-// as a pipe or /dev/null, is written to.
+// there already is emptied if that was said, and kept otherwise, and a symbolic link to
+// one is not followed; anything else, such as a pipe or /dev/null, is written to.
 func openOwn(path string, replace bool) (*os.File, error) {
-	const write = os.O_CREATE | os.O_WRONLY
+	const write = os.O_CREATE | os.O_WRONLY | syscall.O_NOFOLLOW
 	file, err := os.OpenFile(path, write|os.O_EXCL, 0o600)
 	if errors.Is(err, fs.ErrExist) {
-		switch info, problem := os.Stat(path); {
+		info, problem := os.Stat(path)
+		if problem == nil && !info.Mode().IsRegular() {
+			return os.OpenFile(path, os.O_WRONLY, 0)
+		}
+		if itself, err := os.Lstat(path); err == nil && itself.Mode()&fs.ModeSymlink != 0 {
+			return nil, fmt.Errorf("%s: a symbolic link: name the file itself", path)
+		}
+		switch {
 		case problem != nil:
 			return nil, problem
-		case !info.Mode().IsRegular():
-			return os.OpenFile(path, os.O_WRONLY, 0)
 		case !replace:
 			return nil, fmt.Errorf("%s: the file exists: --force replaces it", path)
 		}
@@ -161,3 +166,39 @@ func openOwn(path string, replace bool) (*os.File, error) {
 	}
 	return file, nil
 }
+
+// boundedFile is a file that takes no more than a number of bytes. What does not fit
+// is left out as a whole, and so is what comes after it.
+type boundedFile struct {
+	file *os.File
+	most int64
+
+	mu      sync.Mutex
+	written int64
+	dropped int
+}
+
+// Write implements io.Writer.
+func (b *boundedFile) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.dropped > 0 || b.written+int64(len(p)) > b.most {
+		b.dropped++
+		return len(p), nil
+	}
+	n, err := b.file.Write(p)
+	b.written += int64(n)
+	return n, err
+}
+
+// report says what is missing from the journal file.
+func (b *boundedFile) report(out io.Writer) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.dropped > 0 {
+		fmt.Fprintf(out, "warning: %d entries are not in the journal file: it reached --max-size\n", b.dropped)
+	}
+}
+
+// Close implements io.Closer.
+func (b *boundedFile) Close() error { return b.file.Close() }

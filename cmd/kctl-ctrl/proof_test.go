@@ -68,7 +68,7 @@ func proofOptions(gates map[string]bool) sandbox.Options {
 func newProofOf(t *testing.T, scenarios []scenario, gates map[string]bool) *proof {
 	t.Helper()
 	options := proofOptions(gates)
-	options.AuditLog = filepath.Join(t.TempDir(), "audit.log")
+	options.AuditLog = auditFile(t)
 	sb, err := sandbox.Start(t.Context(), options)
 	if err != nil {
 		t.Fatal(err)

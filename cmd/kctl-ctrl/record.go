@@ -33,7 +33,7 @@ func (r *recordFlags) addTo(flags *pflag.FlagSet) {
 
 func (r *recordFlags) addBounds(flags *pflag.FlagSet) {
 	flags.BoolVar(&r.force, "force", false, "replace a file of that name")
-	flags.StringVar(&r.maxSize, "max-size", "1Gi", "end the recording, and count what follows, when the file is this large")
+	flags.StringVar(&r.maxSize, "max-size", "1Gi", "end a recording or a journal file when it is this large; what follows is counted")
 }
 
 func (r *recordFlags) check() error {

@@ -62,6 +62,7 @@ and leaves their place to your own.`,
 	o.flags = flags
 	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "write the kubeconfig to this file, and remove it at the end unless there is more in it by then (default: in the sandbox's own directory)")
 	o.sandbox.addTo(flags)
+	addForce(flags)
 	o.logs.addTo(flags)
 	addControllerFlags(cmd, &o.controllers)
 	return cmd

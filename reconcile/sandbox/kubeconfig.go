@@ -28,20 +28,38 @@ const kubeconfigHeader = "# kctl-ctrl sandbox: valid while the sandbox runs\n"
 
 // WriteKubeconfig writes a kubeconfig for the administrator, mode 0600, and
 // returns its path. An empty path means the file "kubeconfig" in the run
-// directory; any other outlives the sandbox and is the caller's to remove.
+// directory. Any other is the caller's to remove; where this process is killed, it goes
+// with the run directory so long as nobody has changed it.
 //
 // The file appears complete or not at all. One that is there already is replaced
 // only if it is as WriteKubeconfig wrote it, and its sandbox is gone (ErrInUse
 // otherwise): credentials of another cluster are not overwritten, nor is what somebody
 // has added to it.
 func (s *Sandbox) WriteKubeconfig(path string) (string, error) {
-	if path == "" {
+	own := path == ""
+	if own {
 		path = s.dir.file(wire.KubeconfigFile)
 	}
-	if err := writeKubeconfig(path, s.Endpoint(), isRunning); err != nil {
+	err := writeKubeconfig(path, s.Endpoint(), isRunning)
+	if err == nil && !own {
+		err = s.export(path)
+	}
+	if err != nil {
 		return "", fmt.Errorf("write kubeconfig %s: %w", path, err)
 	}
 	return path, nil
+}
+
+// export has a kubeconfig outside the run directory go with that.
+func (s *Sandbox) export(path string) error {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return err
+	}
+	if err := os.Remove(s.dir.file(wire.ExportedFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return s.dir.write(wire.ExportedFile, wire.Export(path, kubeconfig(s.Endpoint())))
 }
 
 // ErrInUse says that a kubeconfig is that of a sandbox which is running.

@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 
@@ -20,9 +21,10 @@ type Options struct {
 
 	// Audit switches kube-apiserver's audit log on.
 	Audit AuditLevel
-	// AuditLog is where it goes: a file that is created, mode 0600, or appended
-	// to, and that outlives the sandbox. Empty means a file in the run directory.
-	AuditLog string
+	// AuditLog is where it goes: a file of the caller's, open for writing, which Start
+	// takes over and closes, and which outlives the sandbox. Nil means a file in the
+	// run directory.
+	AuditLog *os.File
 
 	// DisableAdmission names admission plugins to switch off: "ServiceAccount"
 	// where no controller will make the default service accounts.

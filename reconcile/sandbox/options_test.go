@@ -39,7 +39,7 @@ func TestBadOptionsAreRefusedBeforeAnythingStarts(t *testing.T) {
 	for name, opts := range map[string]Options{
 		"version":     {KubernetesVersion: "1.12"},
 		"audit level": {Audit: "Everything"},
-		"audit file":  {AuditLog: "audit.log"},
+		"audit file":  {AuditLog: os.Stderr},
 	} {
 		if _, err := newConfig(opts); err == nil {
 			t.Errorf("%s: accepted", name)

@@ -17,4 +17,5 @@ func flock(*os.File) error                       { return errors.ErrUnsupported 
 func flockWait(*os.File) error                   { return errors.ErrUnsupported }
 func openNoFollow(string, int) (*os.File, error) { return nil, errors.ErrUnsupported }
 func freeBytes(string) (uint64, error)           { return 0, errors.ErrUnsupported }
+func checkOpenFiles() error                      { return nil }
 func ownSession() *syscall.SysProcAttr           { return nil }

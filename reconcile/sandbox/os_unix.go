@@ -4,6 +4,7 @@ package sandbox
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"syscall"
@@ -52,6 +53,21 @@ func freeBytes(dir string) (uint64, error) {
 		return 0, err
 	}
 	return uint64(stat.Bavail) * uint64(stat.Bsize), nil
+}
+
+// minOpenFiles is how many files a process of a sandbox has to be allowed to open:
+// etcd and kube-apiserver have about 160 open when they are idle.
+const minOpenFiles = 256
+
+// checkOpenFiles says so where a sandbox cannot be started for want of descriptors:
+// etcd and the Go runtime end in stack traces then. Go has raised the soft limit to the
+// hard one already.
+func checkOpenFiles() error {
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil || limit.Cur >= minOpenFiles {
+		return nil
+	}
+	return fmt.Errorf("no more than %d files may be open, and at least %d are needed: raise the limit with 'ulimit -n 1024'", limit.Cur, minOpenFiles)
 }
 
 // ownSession starts the child in a session of its own: signals that a terminal

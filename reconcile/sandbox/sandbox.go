@@ -73,7 +73,13 @@ func Start(ctx context.Context, opts Options) (*Sandbox, error) {
 	if os.Getenv(wire.Env) != "" {
 		return nil, fmt.Errorf("start sandbox: %s is set: this process was to become a child, but its main does not call controlplane.RunChild", wire.Env)
 	}
+	if opts.AuditLog != nil {
+		defer opts.AuditLog.Close() // the child has it then
+	}
 	config, err := newConfig(opts)
+	if err == nil {
+		err = checkOpenFiles()
+	}
 	if err != nil {
 		return nil, fmt.Errorf("start sandbox: %w", err)
 	}
@@ -87,7 +93,7 @@ func Start(ctx context.Context, opts Options) (*Sandbox, error) {
 		return nil, fmt.Errorf("start sandbox: %w", err)
 	}
 	s := &Sandbox{dir: dir, exited: make(chan struct{})}
-	events, err := s.launch(config, opts.Audit)
+	events, err := s.launch(config, opts)
 	if err != nil {
 		return nil, fmt.Errorf("start sandbox: %w", errors.Join(err, s.abandon()))
 	}
@@ -122,29 +128,24 @@ func newConfig(opts Options) (*wire.Config, error) {
 	if err := opts.Audit.validate(); err != nil {
 		return nil, err
 	}
-	switch {
-	case opts.Audit == AuditNone && opts.AuditLog != "":
+	if opts.Audit == AuditNone && opts.AuditLog != nil {
 		return nil, errors.New("a file for the audit log is given, but no audit level")
-	case opts.Audit != AuditNone && opts.AuditLog != "":
-		path, err := filepath.Abs(opts.AuditLog)
-		if err != nil {
-			return nil, fmt.Errorf("audit log: %w", err)
-		}
-		config.AuditLog = path
 	}
+	config.Audit = opts.Audit != AuditNone
 	return config, nil
 }
 
 // launch starts the child and hands it its configuration. The keys are made
 // while the child initialises. The returned channel is closed when the child has
 // closed its end of the events pipe, which its end does in any case.
-func (s *Sandbox) launch(config *wire.Config, audit AuditLevel) (<-chan wire.Event, error) {
-	if audit != AuditNone && config.AuditLog == "" {
-		config.AuditLog = s.dir.file(wire.AuditLogFile)
+func (s *Sandbox) launch(config *wire.Config, opts Options) (<-chan wire.Event, error) {
+	auditLog, err := opts.AuditLog, error(nil)
+	if opts.Audit != AuditNone && auditLog == nil {
+		if auditLog, err = createPrivate(s.dir.file(wire.AuditLogFile)); err != nil {
+			return nil, err
+		}
+		defer auditLog.Close()
 	}
-	s.auditLog = config.AuditLog
-
-	var err error
 	if s.log, err = createPrivate(s.dir.file(wire.LogFile)); err != nil {
 		return nil, err
 	}
@@ -174,13 +175,19 @@ func (s *Sandbox) launch(config *wire.Config, audit AuditLevel) (<-chan wire.Eve
 		ExtraFiles:  []*os.File{controlRead, eventsWrite, s.dir.lock}, // wire.ControlFD and following
 		SysProcAttr: ownSession(),
 	}
+	if auditLog != nil {
+		if s.auditLog, err = filepath.Abs(auditLog.Name()); err != nil {
+			return nil, errors.Join(err, eventsRead.Close())
+		}
+		s.cmd.ExtraFiles = append(s.cmd.ExtraFiles, auditLog) // wire.AuditFD
+	}
 	if err := s.cmd.Start(); err != nil {
 		return nil, errors.Join(err, eventsRead.Close())
 	}
 
 	events := make(chan wire.Event)
 	go readEvents(eventsRead, events)
-	if err := s.configure(config, audit); err != nil {
+	if err := s.configure(config, opts.Audit); err != nil {
 		go s.supervise(events)
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -56,6 +57,9 @@ func newAPIServer(ctx context.Context, dir string, config *wire.Config) (*apiSer
 	if err := hastenAdmission(serverConfig); err != nil {
 		return nil, fmt.Errorf("configure kube-apiserver's admission: %w", err)
 	}
+	if config.Audit {
+		auditTo(os.NewFile(wire.AuditFD, "audit log"), serverConfig)
+	}
 	completedConfig, err := serverConfig.Complete()
 	if err != nil {
 		return nil, fmt.Errorf("configure kube-apiserver: %w", err)
@@ -102,6 +106,7 @@ func apiServerFlags(dir string, config *wire.Config) []string {
 		"--tls-cert-file=" + file(wire.ServingCertFile),
 		"--tls-private-key-file=" + file(wire.ServingKeyFile),
 
+		"--anonymous-auth=false", // who has no token gets no answer at all
 		"--authorization-mode=Node,RBAC",
 		"--client-ca-file=" + file(wire.ClientCAFile),
 		"--token-auth-file=" + file(wire.TokensFile),
@@ -125,15 +130,8 @@ func apiServerFlags(dir string, config *wire.Config) []string {
 	if len(config.DisableAdmission) > 0 {
 		flags = append(flags, "--disable-admission-plugins="+strings.Join(config.DisableAdmission, ","))
 	}
-	if config.AuditLog != "" {
-		flags = append(flags,
-			"--audit-log-path="+config.AuditLog,
-			"--audit-policy-file="+file(wire.AuditPolicyFile),
-			// One file, complete: no rotation, and no event is answered before
-			// it is written.
-			"--audit-log-maxsize="+strconv.Itoa(1<<20),
-			"--audit-log-mode=blocking",
-		)
+	if config.Audit {
+		flags = append(flags, "--audit-policy-file="+file(wire.AuditPolicyFile)) // see auditTo
 	}
 	return append(flags, config.ExtraArgs...)
 }
@@ -158,6 +156,7 @@ func completeOptions(ctx context.Context, listener net.Listener, args []string) 
 	if err := logsapi.ValidateAndApply(s.Logs, registry.FeatureGateFor(basecompatibility.DefaultKubeComponent)); err != nil {
 		return options.CompletedOptions{}, err
 	}
+	logSafely()
 	s.SecureServing.Listener = listener
 	completed, err := s.Complete(ctx)
 	if err != nil {

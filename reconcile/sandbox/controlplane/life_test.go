@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,6 +18,10 @@ import (
 func TestCloseLeavesNothing(t *testing.T) {
 	before := runDirs(t)
 	auditLog := filepath.Join(t.TempDir(), "audit.log")
+	auditFile, err := os.OpenFile(auditLog, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
 	var progress []string
 	var early sandbox.Endpoint
 	sb, err := sandbox.Start(t.Context(), sandbox.Options{
@@ -25,7 +30,7 @@ func TestCloseLeavesNothing(t *testing.T) {
 		FeatureGates:      map[string]bool{"APIResponseCompression": false},
 		DisableAdmission:  []string{"ServiceAccount"},
 		Audit:             sandbox.AuditMetadata,
-		AuditLog:          auditLog,
+		AuditLog:          auditFile,
 		Progress:          func(line string) { progress = append(progress, line) },
 		OnListening:       func(sb *sandbox.Sandbox) { early = sb.Endpoint() },
 	})
@@ -80,12 +85,17 @@ func TestCloseLeavesNothing(t *testing.T) {
 
 func TestKilledParentLeavesNothing(t *testing.T) {
 	h := startHolder(t)
+	if !exists(h.Kubeconfig) {
+		t.Fatal("there is no kubeconfig: nothing is tested")
+	}
 	if err := h.parent.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "the child is gone", func() bool { return !alive(h.Child) })
-	if exists(h.RunDir) {
-		t.Errorf("%s is still there", h.RunDir)
+	for _, path := range []string{h.RunDir, h.Kubeconfig} {
+		if exists(path) {
+			t.Errorf("%s is still there", path)
+		}
 	}
 }
 
@@ -103,6 +113,9 @@ func TestLeftoversAreSweptByTheNextStart(t *testing.T) {
 	_, err := sandbox.Start(stopped, sandbox.Options{})
 	if !errors.Is(err, context.Canceled) || strings.Contains(err.Error(), "\n") {
 		t.Errorf("Start with a done context: %v", err)
+	}
+	if exists(h.Kubeconfig) {
+		t.Errorf("%s is still there", h.Kubeconfig)
 	}
 	if dirs := runDirs(t); len(dirs) != 1 || dirs[0] != shared.RunDir() {
 		t.Errorf("run directories: %v, want only %s", dirs, shared.RunDir())
@@ -170,5 +183,15 @@ func TestStartReportsWhatTheChildDoesNotLike(t *testing.T) {
 	}
 	if dirs := runDirs(t); len(dirs) != 1 || dirs[0] != shared.RunDir() {
 		t.Errorf("run directories: %v, want only %s", dirs, shared.RunDir())
+	}
+}
+
+// With too few files to open, etcd and the Go runtime would end in stack traces.
+func TestTooFewOpenFiles(t *testing.T) {
+	command := exec.Command("sh", "-c", `ulimit -n 64 && exec "$0"`, os.Args[0])
+	command.Env = append(os.Environ(), holdEnv+"="+filepath.Join(t.TempDir(), "config"))
+	out, err := command.CombinedOutput()
+	if text := string(out); err == nil || strings.Count(text, "\n") != 1 || !strings.Contains(text, "no more than 64 files may be open") || !strings.Contains(text, "ulimit -n 1024") {
+		t.Errorf("%v, %s", err, text)
 	}
 }

@@ -24,8 +24,8 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/sandbox/controlplane"
 )
 
-// holdEnv makes the test binary a program that starts a sandbox, says where, and
-// then does nothing until it is killed.
+// holdEnv makes the test binary a program that starts a sandbox, writes a kubeconfig to
+// the file that it names, says where, and then does nothing until it is killed.
 const holdEnv = "CONTROLPLANE_TEST_HOLD"
 
 // shared is a sandbox for the tests that do not harm it. It writes an audit log.
@@ -67,11 +67,14 @@ func hold() {
 	if err == nil {
 		_, err = sb.WriteKubeconfig("")
 	}
+	if err == nil {
+		_, err = sb.WriteKubeconfig(os.Getenv(holdEnv))
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	_ = json.NewEncoder(os.Stdout).Encode(held{Child: sb.PID(), RunDir: sb.RunDir()})
+	_ = json.NewEncoder(os.Stdout).Encode(held{Child: sb.PID(), RunDir: sb.RunDir(), Kubeconfig: os.Getenv(holdEnv)})
 	stop := make(chan os.Signal, 1)
 	signal.Notify(stop, syscall.SIGTERM)
 	<-stop
@@ -81,14 +84,16 @@ func hold() {
 type held struct {
 	Child  int
 	RunDir string
-	parent *exec.Cmd
+	// Kubeconfig is a second one, outside the run directory.
+	Kubeconfig string
+	parent     *exec.Cmd
 }
 
 // startHolder starts the holding program.
 func startHolder(t *testing.T) held {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), holdEnv+"=1")
+	cmd.Env = append(os.Environ(), holdEnv+"="+filepath.Join(t.TempDir(), "config"))
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {

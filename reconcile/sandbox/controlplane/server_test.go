@@ -15,11 +15,49 @@ import (
 	"k8s.io/kubernetes/plugin/pkg/auth/authorizer/rbac/bootstrappolicy"
 
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/sandbox"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state/runnertest"
 )
 
 func TestServerIsReadyWhenStartReturns(t *testing.T) {
 	if status, _ := newClient(t, shared).do(http.MethodGet, "/readyz", nil); status != http.StatusOK {
 		t.Errorf("/readyz: %d", status)
+	}
+}
+
+// Who has no token of this run gets no answer, whatever the path.
+func TestAnonymousIsRefused(t *testing.T) {
+	c := newClient(t, shared)
+	for _, path := range []string{"/version", "/healthz", "/livez", "/readyz", "/api", "/apis", "/openapi/v3", "/metrics", "/api/v1/namespaces", "/.well-known/openid-configuration", "/nothing"} {
+		for _, header := range []string{"Authorization: ", "Authorization: Bearer wrong"} {
+			if status, _ := c.do(http.MethodGet, path, nil, header); status != http.StatusUnauthorized {
+				t.Errorf("%s with %q: %d", path, header, status)
+			}
+		}
+	}
+}
+
+// The audit log is safe to look at, and says what was sent.
+func TestAuditLogIsInert(t *testing.T) {
+	c := newClient(t, shared)
+	hostile := named("v1", "ConfigMap", "hostile")
+	hostile["data"] = object{"text": "##[error]x\u009b31m\u202e\x7f"}
+	c.must(http.MethodPost, "/api/v1/namespaces/default/configmaps", hostile)
+	log, err := os.ReadFile(shared.AuditLogPath())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if command, found := runnertest.Command(string(log)); found {
+		t.Errorf("a runner finds %q", command)
+	}
+	for _, r := range string(log) {
+		if r != '\n' && !state.Printable(r) {
+			t.Errorf("%U is in the audit log", r)
+			break
+		}
+	}
+	if !strings.Contains(string(log), `##\u005berror]x\u009b31m\u202e\u007f`) {
+		t.Error("what was sent is not in the audit log")
 	}
 }
 

@@ -40,7 +40,8 @@ func IsRunDir(dir string) bool {
 
 // RemoveRunDir removes a run directory, the lock file last: a removal that is
 // cut short leaves a directory that a later one still recognises. It follows no
-// symbolic link. A directory that is already gone is no error; one that is not
+// symbolic link. The kubeconfig that was written elsewhere goes first, see Export. A
+// directory that is already gone is no error; one that is not
 // a run directory is.
 func RemoveRunDir(dir string) error {
 	if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
@@ -49,6 +50,7 @@ func RemoveRunDir(dir string) error {
 	if !IsRunDir(dir) {
 		return fmt.Errorf("remove %s: not a sandbox's run directory", dir)
 	}
+	removeExported(dir)
 	var err error
 	for range removeAttempts {
 		if err = removeOnce(dir); err == nil {

@@ -28,6 +28,8 @@ const (
 	// LockFD is the locked lock file of the run directory. The lock belongs to
 	// the open file description, so it is held until both processes are gone.
 	LockFD = 5
+	// AuditFD is the file for the audit log, where Config.Audit is set.
+	AuditFD = 6
 )
 
 // Files of a run directory. All have mode 0600, the directory 0700.
@@ -45,6 +47,7 @@ const (
 	AuditPolicyFile = "audit-policy.yaml"
 	AuditLogFile    = "audit.log"
 	KubeconfigFile  = "kubeconfig"
+	ExportedFile    = "exported" // see Export
 	EtcdDir         = "etcd"
 	EtcdSocket      = "etcd.sock"
 	EtcdPeerSocket  = "peer.sock"
@@ -58,9 +61,9 @@ type Config struct {
 	EmulatedVersion string `json:"emulatedVersion,omitempty"`
 	// FeatureGates are kube-apiserver's.
 	FeatureGates map[string]bool `json:"featureGates,omitempty"`
-	// AuditLog is the file that the audit log goes to, or empty for none. The
-	// policy is AuditPolicyFile.
-	AuditLog string `json:"auditLog,omitempty"`
+	// Audit has the child write an audit log to AuditFD. The policy is
+	// AuditPolicyFile.
+	Audit bool `json:"audit,omitempty"`
 	// DisableAdmission names admission plugins to switch off.
 	DisableAdmission []string `json:"disableAdmission,omitempty"`
 	// ServiceCIDR is the range of cluster IPs.
