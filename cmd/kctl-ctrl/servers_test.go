@@ -15,6 +15,8 @@ import (
 
 	"github.com/go-logr/logr"
 	"golang.org/x/sys/unix"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
@@ -224,4 +226,32 @@ func fillDisk(t *testing.T, path string) {
 		}
 	}
 	t.Fatalf("%s is not open", path)
+}
+
+// A server that takes requests and answers none does not hold why up for ever.
+func TestWhyGivesUp(t *testing.T) {
+	hung := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		select {
+		case <-hung:
+		case <-r.Context().Done():
+		}
+	}))
+	defer server.Close()
+	defer close(hung)
+	kubeconfig := filepath.Join(t.TempDir(), "config")
+	if err := clientcmd.WriteToFile(clientcmdapi.Config{
+		CurrentContext: "c",
+		Contexts:       map[string]*clientcmdapi.Context{"c": {Cluster: "c", AuthInfo: "c"}},
+		Clusters:       map[string]*clientcmdapi.Cluster{"c": {Server: server.URL}},
+		AuthInfos:      map[string]*clientcmdapi.AuthInfo{"c": {}},
+	}, kubeconfig); err != nil {
+		t.Fatal(err)
+	}
+	var words bytes.Buffer
+	code := execute(t.Context(), []string{"kctl-ctrl", "why", "pod/web", "--timeout=200ms", "--kubeconfig", kubeconfig},
+		genericiooptions.IOStreams{In: strings.NewReader(""), Out: io.Discard, ErrOut: &words})
+	if text := words.String(); code != exitError || !strings.Contains(text, "has not answered within 200ms: allow more with --timeout") {
+		t.Errorf("exit code %d\n%s", code, text)
+	}
 }

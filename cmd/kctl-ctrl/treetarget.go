@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -44,6 +45,8 @@ type ownerFlags struct {
 	maxRequests int
 	pageSize    int64
 	cached      bool
+	// within bounds each request; zero is the user's --request-timeout alone.
+	within time.Duration
 }
 
 func (o *ownerFlags) addTo(flags *pflag.FlagSet) {
@@ -111,6 +114,9 @@ func (o *ownerFlags) open(in clusterContext, progress func(string)) (*ownersOf, 
 	config, err := readOnlyConfig(in.flags)
 	if err != nil {
 		return nil, err
+	}
+	if config.Timeout == 0 {
+		config.Timeout = o.within
 	}
 	c := &ownersOf{clusterContext: in, config: config}
 	if c.namespace, err = namespaceOf(in.flags); err != nil {

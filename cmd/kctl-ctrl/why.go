@@ -70,7 +70,7 @@ is missing; --loops=false leaves the loops out.`,
 	flags := cmd.Flags()
 	flags.BoolVar(&o.loops, "loops", true, "run the loops concerned, dry, and tell what they would do")
 	flags.StringVar(&o.dryRun, "dry-run", "client", "client: the loops' writes are answered in this program; server: they are sent with dryRun=All")
-	flags.DurationVar(&o.timeout, "timeout", 30*time.Second, "tell what there is when the loops have not come to rest after this long")
+	flags.DurationVar(&o.timeout, "timeout", 30*time.Second, "give up reading after this long; tell what there is when the loops have not come to rest after as long again")
 	_ = cmd.RegisterFlagCompletionFunc("dry-run", cobra.FixedCompletions([]string{"client", "server"}, cobra.ShellCompDirectiveNoFileComp))
 	o.printer.addFlags(cmd)
 	addClusterFlags(o.cluster, flags)
@@ -127,6 +127,7 @@ func (o *whyOptions) run(ctx context.Context) error {
 	progress := newProgress(o.ErrOut)
 	defer progress.done()
 	started := o.now()
+	o.within = o.timeout + time.Second // for requests that take no context
 	c, err := o.open(cluster, progress.line)
 	if err != nil {
 		return err
@@ -142,9 +143,11 @@ func (o *whyOptions) run(ctx context.Context) error {
 
 // answer reads what is around the object, runs the loops, and judges both.
 func (o *whyOptions) answer(ctx context.Context, c *ownersOf, mode state.Mode, progress func(string)) (state.Why, error) {
-	targets, err := o.targets(ctx, c)
+	reading, cancel := context.WithTimeoutCause(ctx, o.timeout, tooSlow(o.timeout))
+	defer cancel()
+	targets, err := o.targets(reading, c)
 	if err != nil {
-		return state.Why{}, err
+		return state.Why{}, causeOf(reading, err)
 	}
 	if len(targets) != 1 {
 		return state.Why{}, errors.New("name one object, as in deployment/web or namespace old")
@@ -155,10 +158,14 @@ func (o *whyOptions) answer(ctx context.Context, c *ownersOf, mode state.Mode, p
 	if err != nil {
 		return state.Why{}, err
 	}
-	facts, err := reader.Read(ctx, target)
+	facts, err := reader.Read(reading, target)
+	if cause := context.Cause(reading); cause != nil {
+		return state.Why{}, cause
+	}
 	if err != nil {
 		return state.Why{}, explain(err, "read what is around "+target.Ref.String())
 	}
+	cancel()
 	if o.loops {
 		run := whyLoops{mode: mode, timeout: o.timeout, flags: c.flags, streams: o.IOStreams}
 		if facts.Story, err = run.tell(ctx, facts.Graph, facts.Target, progress); err != nil {
@@ -171,6 +178,11 @@ func (o *whyOptions) answer(ctx context.Context, c *ownersOf, mode state.Mode, p
 		Findings: diagnosis.Findings(facts), Checks: diagnosis.Causes(), Story: facts.Story,
 		Gaps: gapsOf(c.Reader, facts), Cost: c.Cost(),
 	}, nil
+}
+
+// tooSlow is why an answer was not waited for.
+func tooSlow(within time.Duration) error {
+	return fmt.Errorf("the API server has not answered within %s: allow more with --timeout", within)
 }
 
 // gapsOf joins what the two readers could not read, each once.

@@ -147,7 +147,13 @@ func (w *whyLoops) tell(ctx context.Context, graph *owners.Graph, target *owners
 	if err != nil {
 		return nil, err
 	}
-	failure := run.startOnCluster(ctx, s, w.mode, progress)
+	starting, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	late := time.AfterFunc(w.timeout, func() { cancel(tooSlow(w.timeout)) })
+	failure := run.startOnCluster(starting, s, w.mode, progress)
+	if !late.Stop() {
+		return nil, context.Cause(starting)
+	}
 	loops, off, err := w.running(s, target, loops, namespace)
 	switch {
 	case err != nil:
