@@ -137,7 +137,10 @@ func startShared(t *testing.T) *sharedSandbox {
 	log := filepath.Join(sharedSandboxes.dir, "audit-"+strconv.Itoa(sharedSandboxes.made)+".log")
 	sharedSandboxes.Unlock()
 	options := proofOptions(nil)
-	options.AuditLog = log
+	var err error
+	if options.AuditLog, err = openOwn(log, false); err != nil {
+		t.Fatal(err)
+	}
 	sb, err := sandbox.Start(t.Context(), options)
 	if err != nil {
 		t.Fatal(err)
