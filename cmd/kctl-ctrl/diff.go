@@ -109,7 +109,7 @@ func (o *diffOptions) read() (diffInput, error) {
 	if !o.change.given() {
 		return in, errors.New("no manifests given: name them with -f or -k")
 	}
-	if err := refuseNoEffect(o.flags, o.change.noDirectories(o.base...), o.sandbox.noNodes(true)); err != nil {
+	if err := refuseNoEffect(o.flags, o.change.noDirectories(o.base...), o.sandbox.noNodes(true), o.sandbox.nothingToReplace()); err != nil {
 		return in, err
 	}
 	if in.new, err = o.change.load(o.In); err != nil {

@@ -69,7 +69,7 @@ and leaves their place to your own.`,
 }
 
 func (o *sandboxCommandOptions) run(ctx context.Context, args []string) (err error) {
-	if err := refuseNoEffect(o.flags, o.sandbox.noNodes(true)); err != nil {
+	if err := refuseNoEffect(o.flags, o.sandbox.noNodes(true), o.sandbox.nothingToReplace()); err != nil {
 		return err
 	}
 	if o.kubeconfig != "" { // before anything starts
