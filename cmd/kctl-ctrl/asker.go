@@ -45,6 +45,9 @@ type typed struct {
 	at   time.Time
 }
 
+// typedEarly is said of a line that is no answer.
+const typedEarly = "Ignored: typed before this was shown. Type it again."
+
 // maxTyped bounds the lines that wait to be taken; more are thrown away.
 const maxTyped = 16
 
@@ -100,6 +103,8 @@ func (a *asker) run(ctx context.Context) {
 			}
 			if line.at.After(a.since) {
 				a.take(line.word)
+			} else {
+				a.say(typedEarly)
 			}
 		}
 	}

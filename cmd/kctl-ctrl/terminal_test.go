@@ -123,6 +123,27 @@ func (x *terminal) shows(texts ...string) *terminal {
 	return x
 }
 
+// answer types an answer to a question that has just been shown, again where it came too
+// early, and waits for a picture that has all texts, or for the end.
+func (x *terminal) answer(keys string, texts ...string) {
+	x.t.Helper()
+	ignored := func() int { return strings.Count(x.raw.String(), typedEarly) }
+	for again := true; again; {
+		x.mu.Lock()
+		before := ignored()
+		x.mu.Unlock()
+		x.press(keys)
+		x.until(func(picture string) bool {
+			again = ignored() > before
+			shown := len(texts) > 0
+			for _, text := range texts {
+				shown = shown && strings.Contains(picture, text)
+			}
+			return again || shown || len(texts) == 0 && x.closed
+		}, strings.Join(texts, " and "))
+	}
+}
+
 // writes waits for bytes.
 func (x *terminal) writes(bytes string) {
 	x.t.Helper()
