@@ -51,6 +51,9 @@ type scenario struct {
 	wants []string
 	// quick ones run in the default tests.
 	quick bool
+	// gone are prefixes of keys of etcd that go when the scenario appears to
+	// controllers that run.
+	gone []string
 }
 
 // seeder creates scenarios for real.
@@ -58,6 +61,24 @@ type seeder struct {
 	objects dynamic.Interface
 	mapper  meta.RESTMapper
 	client  kubernetes.Interface
+
+	mu sync.Mutex
+	// made are the objects of each scenario.
+	made map[string][]*unstructured.Unstructured
+	// postpones, if set, says of a scenario that its deletions are not carried out but
+	// kept in postponed.
+	postpones func(scenario string) bool
+	postponed map[string][]deletion
+}
+
+// deletion is a document {delete: Kind/name, policy: P}.
+type deletion struct {
+	made
+	policy metav1.DeletionPropagation
+}
+
+func (d deletion) carryOut(ctx context.Context) error {
+	return d.client.Delete(ctx, d.object.GetName(), metav1.DeleteOptions{PropagationPolicy: &d.policy})
 }
 
 func (p *proof) seeder(t *testing.T) *seeder {
@@ -72,7 +93,7 @@ func (p *proof) seeder(t *testing.T) *seeder {
 		t.Fatal(err)
 	}
 	mapper := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(client.Discovery()))
-	return &seeder{objects: objects, mapper: mapper, client: client}
+	return &seeder{objects: objects, mapper: mapper, client: client, made: map[string][]*unstructured.Unstructured{}, postponed: map[string][]deletion{}}
 }
 
 // seedAll creates scenarios side by side.
@@ -100,6 +121,9 @@ func (s *seeder) seed(ctx context.Context, sc scenario) error {
 	if err != nil {
 		return err
 	}
+	s.mu.Lock()
+	s.made[sc.name] = nil
+	s.mu.Unlock()
 	uids := map[string]string{}
 	earlier := map[string]made{}
 	for _, document := range strings.Split(sc.objects, "\n---\n") {
@@ -138,6 +162,9 @@ func (s *seeder) seed(ctx context.Context, sc scenario) error {
 		}
 		key := created.object.GetKind() + "/" + created.object.GetName()
 		earlier[key] = created
+		s.mu.Lock()
+		s.made[sc.name] = append(s.made[sc.name], created.object)
+		s.mu.Unlock()
 		uids["$UID("+key+")"] = string(created.object.GetUID())
 		if created.object.GetKind() == "Deployment" {
 			var d appsv1.Deployment
@@ -152,16 +179,22 @@ func (s *seeder) seed(ctx context.Context, sc scenario) error {
 
 // made is an object and the way to it.
 type made struct {
-	object *unstructured.Unstructured
-	client dynamic.ResourceInterface
+	object   *unstructured.Unstructured
+	resource schema.GroupVersionResource
+	client   dynamic.ResourceInterface
 }
 
 // write carries out one document.
 func (s *seeder) write(ctx context.Context, namespace string, content map[string]any, earlier map[string]made) (made, error) {
 	if name, ok := content["delete"].(string); ok {
-		m := earlier[name]
-		policy := metav1.DeletionPropagation(content["policy"].(string))
-		return m, m.client.Delete(ctx, m.object.GetName(), metav1.DeleteOptions{PropagationPolicy: &policy})
+		d := deletion{earlier[name], metav1.DeletionPropagation(content["policy"].(string))}
+		if s.postpones != nil && s.postpones(namespace) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.postponed[namespace] = append(s.postponed[namespace], d)
+			return d.made, nil
+		}
+		return d.made, d.carryOut(ctx)
 	}
 	if name, ok := content["patch"].(string); ok {
 		m := earlier[name]
@@ -218,7 +251,7 @@ func (s *seeder) create(ctx context.Context, namespace string, content map[strin
 	if then == "delete" {
 		err = client.Delete(ctx, o.GetName(), metav1.DeleteOptions{})
 	}
-	return made{o, client}, err
+	return made{o, mapping.Resource, client}, err
 }
 
 // awaitServed returns when the API server has written all that it writes about a

@@ -140,13 +140,14 @@ func groupScenarios() []scenario {
 	return all
 }
 
-// node is one of the scenario, found by the label scenario=$NS.
+// node is one of the scenario, found by the label scenario=$NS. Nobody plays its
+// kubelet, and it has no room for pods that a scheduler could place.
 func yamlNode(name, meta, spec, conditions string) string {
 	if conditions == "" {
 		conditions = "{type: Ready, status: 'True', lastHeartbeatTime: $AGO(1s), lastTransitionTime: $AGO(1h)}"
 	}
 	return yamlObject("v1", "Node", "$NS-x-"+name, "labels: {scenario: $NS, topology.kubernetes.io/zone: $NS, kubernetes.io/hostname: $NS-x-"+name+"}, "+meta,
-		"spec: {"+spec+"}, status: {capacity: {cpu: '8', memory: 8Gi, pods: '110'}, allocatable: {cpu: '8', memory: 8Gi, pods: '110'}, conditions: ["+conditions+"]}")
+		"spec: {"+spec+"}, status: {capacity: {cpu: '8', memory: 8Gi, pods: '110'}, allocatable: {cpu: '8', memory: 8Gi, pods: '0'}, conditions: ["+conditions+"]}")
 }
 
 func daemonScenarios() []scenario {

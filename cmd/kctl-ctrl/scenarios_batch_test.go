@@ -73,14 +73,14 @@ func cronJobScenarios() []scenario {
 		last                   = "status: {lastScheduleTime: $AGO(3h)}"
 	)
 	cron := func(spec, rest string) string {
-		return yamlObject("batch/v1", "CronJob", "tick", "", "spec: {schedule: '*/10 * * * *', jobTemplate: {spec: {template: {spec: {restartPolicy: Never, containers: ["+webContainer+"]}}}}, "+spec+"}, "+rest)
+		return yamlObject("batch/v1", "CronJob", "tick", "", "spec: {schedule: '0 * * * *', jobTemplate: {spec: {template: {spec: {restartPolicy: Never, containers: ["+webContainer+"]}}}}, "+spec+"}, "+rest)
 	}
 	mine := owned("batch/v1", "CronJob", "tick")
 	return []scenario{
 		{name: "cronjob-due", quick: true, objects: cron("", last), wants: []string{create}},
 		{name: "cronjob-time-zone", objects: cron("timeZone: Europe/Berlin", last), wants: []string{create}},
 		{name: "cronjob-starting-deadline", objects: cron("startingDeadlineSeconds: 7200", last), wants: []string{create}},
-		{name: "cronjob-missed-many", objects: yamlObject("batch/v1", "CronJob", "tick", "", "spec: {schedule: '* * * * *', jobTemplate: {spec: {template: {spec: {restartPolicy: Never, containers: ["+webContainer+"]}}}}}, status: {lastScheduleTime: $AGO(20h)}"), wants: []string{create}},
+		{name: "cronjob-missed-many", objects: yamlObject("batch/v1", "CronJob", "tick", "", "spec: {schedule: '*/10 * * * *', jobTemplate: {spec: {template: {spec: {restartPolicy: Never, containers: ["+webContainer+"]}}}}}, status: {lastScheduleTime: $AGO(20h)}"), wants: []string{create}},
 		{name: "cronjob-replaces", quick: true, objects: documents(cron("concurrencyPolicy: Replace", ""), yamlJob("running", mine, "", ""),
 			"{patch: CronJob/tick, status: {lastScheduleTime: $AGO(3h), active: [{apiVersion: batch/v1, kind: Job, name: running, namespace: $NS, uid: $UID(Job/running)}]}}"), wants: []string{remove, create}},
 		{name: "cronjob-forbids", objects: documents(cron("concurrencyPolicy: Forbid", last), yamlJob("running", mine, "", "")), wants: []string{status}},

@@ -2,7 +2,10 @@
 
 package main
 
-import "testing"
+import (
+	"testing"
+	"time"
+)
 
 // TestDryRunOfAllScenarios is the long form of TestDryRunPersistsNothing.
 func TestDryRunOfAllScenarios(t *testing.T) {
@@ -19,4 +22,19 @@ func TestAllScenariosSeeABrokenGuard(t *testing.T) {
 	for name, b := range brokenGuards {
 		t.Run(name, func(t *testing.T) { newProofOf(t, scenarios(), nil).seesBroken(t, b.mode, b.broken, 50) })
 	}
+}
+
+// TestActiveOfAllScenarios runs the controllers for real: the scenarios appear when
+// all workers wait for keys.
+func TestActiveOfAllScenarios(t *testing.T) {
+	st := stage(t, scenarios())
+	l := newLive(t, "ours")
+	s := l.ours(t)
+	before := additions(s)
+	l.play(t, st, st.scenarios)
+	l.rested(t, 0, 2*time.Second, time.Minute)
+	l.playLate(t, st)
+	l.rested(t, longLeast, longQuiet, longMost)
+	l.worksFor(t, s, before)
+	t.Logf("%d scenarios, %d writes, %s after they appeared", len(st.scenarios), l.log.Total(), l.last.Sub(l.begun).Round(time.Second))
 }
