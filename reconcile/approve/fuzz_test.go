@@ -32,7 +32,7 @@ func FuzzParse(f *testing.F) {
 			t.Fatalf("%q: %v, %+v", text, err, policy)
 		}
 		for _, p := range problems {
-			if lines := strings.Count(string(text), "\n") + 2; p.Line < 0 || p.Line > lines || p.Text != state.OneLine(p.Text) {
+			if lines := strings.Count(string(text), "\n") + strings.Count(string(text), "\r") + 2; p.Line < 0 || p.Line > lines || p.Text != state.OneLine(p.Text) {
 				t.Fatalf("%q: line %d of %d, %q", text, p.Line, lines, p.Text)
 			}
 		}
