@@ -99,7 +99,15 @@ func (g *Guard) patched(r Request, media string, base object, patch []byte) (obj
 // strategic merges with the list keys of the Go type. Custom resources have
 // none: for them a strategic merge patch is refused, as by the API server, and
 // an apply merges maps and replaces lists.
-func (g *Guard) strategic(r Request, base object, original, patch []byte, apply bool) ([]byte, error) {
+//
+// Upstream's merge panics on some patches, such as a $retainKeys that is no list of
+// strings; an API server recovers from that.
+func (g *Guard) strategic(r Request, base object, original, patch []byte, apply bool) (merged []byte, err error) {
+	defer func() {
+		if problem := recover(); problem != nil {
+			merged, err = nil, apierrors.NewBadRequest(fmt.Sprintf("the patch cannot be applied: %v", problem))
+		}
+	}()
 	h := headOf(base)
 	gvk, builtin := g.kinds[gvrOf(r.Object)]
 	if r.Subresource == "scale" {
