@@ -135,9 +135,9 @@ func TestOnlyTheTokenGetsIn(t *testing.T) {
 	for header, want := range map[string]int{
 		"Authorization: Bearer " + c.endpoint.Token:        http.StatusOK,
 		"Authorization: Bearer " + c.endpoint.Token + "no": http.StatusUnauthorized,
-		"Authorization: ":               http.StatusForbidden,
-		"Impersonate-User: jane":        http.StatusForbidden,
-		"Impersonate-User: system:node": http.StatusForbidden,
+		"Authorization: ":               http.StatusUnauthorized,
+		"Impersonate-User: jane":        http.StatusUnauthorized,
+		"Impersonate-User: system:node": http.StatusUnauthorized,
 	} {
 		if status, _ := c.do(http.MethodGet, path, nil, header); status != want {
 			t.Errorf("%s: %d, want %d", header, status, want)
