@@ -136,8 +136,8 @@ func TestOnlyTheTokenGetsIn(t *testing.T) {
 		"Authorization: Bearer " + c.endpoint.Token:        http.StatusOK,
 		"Authorization: Bearer " + c.endpoint.Token + "no": http.StatusUnauthorized,
 		"Authorization: ":               http.StatusUnauthorized,
-		"Impersonate-User: jane":        http.StatusUnauthorized,
-		"Impersonate-User: system:node": http.StatusUnauthorized,
+		"Impersonate-User: jane":        http.StatusForbidden,
+		"Impersonate-User: system:node": http.StatusForbidden,
 	} {
 		if status, _ := c.do(http.MethodGet, path, nil, header); status != want {
 			t.Errorf("%s: %d, want %d", header, status, want)
