@@ -3,6 +3,8 @@ package tap
 //lint:file-ignore U1000 unread fields stand for upstream's
 
 import (
+	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -213,6 +215,26 @@ func TestAnotherHolderWakesWorkers(t *testing.T) {
 		equal(t, "added", added, []string{"Add /now", "AddAfter /soon", "AddAfter /limited"})
 		equal(t, "keys left, by the copy", handlers.items.Len(), 0)
 	})
+}
+
+// Attach knows an original by its address, which must not come to stand for
+// another one: the garbage collector frees a queue that nobody holds any more.
+func TestOriginalsKeepTheirAddresses(t *testing.T) {
+	tp := New(&journal{})
+	defer tp.Close()
+	const controllers = 200
+	for i := range controllers {
+		c := newTarget()
+		t.Cleanup(c.shutDown)
+		name := fmt.Sprintf("ctl-%d", i)
+		if err := tp.Attach(name, c, Strings("queue", "queue"), Strings("slow", "inner.slow.queue"), Strings("plain", "inner.plain")); err != nil {
+			t.Fatal(err)
+		}
+		if got := tp.Queues(name); len(got) != 3 {
+			t.Fatalf("%s has queues %q: the others got another controller's decorators", name, got)
+		}
+		runtime.GC()
+	}
 }
 
 func TestAttachRefuses(t *testing.T) {

@@ -15,6 +15,10 @@ type original[K comparable] struct {
 	get      func() (K, bool)
 	done     func(K)
 	length   func() int
+	// found is what was in the field. It is kept so that its address, by which
+	// Attach knows it, does not come to stand for another queue.
+	found any
+
 	shutDown func()
 	drain    func()
 	ending   func() bool

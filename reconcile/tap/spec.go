@@ -225,6 +225,7 @@ func install[K comparable](t *Tap, controller string, s Spec, describe func(K) s
 	if err != nil {
 		return nil, err
 	}
+	orig.found = exported(f).Interface()
 	q := newQueue(t, controller, s, describe, orig)
 	if err := put(q, f); err != nil || !inner.IsValid() {
 		return q, err
