@@ -11,10 +11,10 @@ import (
 // K, converting it to another interface would fail, because the original's
 // methods speak of the real type.
 type original[K comparable] struct {
-	add      func(K)
-	get      func() (K, bool)
-	done     func(K)
-	length   func() int
+	add    func(K)
+	get    func() (K, bool)
+	done   func(K)
+	length func() int
 	// found is what was in the field. It is kept so that its address, by which
 	// Attach knows it, does not come to stand for another queue.
 	found any
