@@ -35,7 +35,7 @@ var flagModes = map[string]map[string]string{
 	"record": recordModes(),
 	"exec": {
 		"active": everywhere, "approve-policy": everywhere, "ask": everywhere, "audit-log": "--audit-log=x", "command-output": everywhere, "context": "--sandbox --context=x",
-		"controllers": "--controllers=job", "dry-run": "--active --dry-run=client", "feature-gates": "--feature-gates=A=true", "filename": "-f x", "kustomize": "-k x", "force": "--force",
+		"controllers": "--controllers=job", "dry-run": "--active --dry-run=client", "feature-gates": "--feature-gates=AllAlpha=false", "filename": "-f x", "kustomize": "-k x", "force": "--force",
 		"journal-file": everywhere, "kube-api-burst": "--kube-api-burst=9", "kube-api-qps": "--kube-api-qps=9", "kubernetes-version": "--kubernetes-version=1.36",
 		"max-size": "--max-size=1Mi", "node-cpu": "--sandbox --nodes=0 --node-cpu=1", "node-memory": "--node-memory=1Gi", "node-pods": "--sandbox --nodes=0 --node-pods=1",
 		"nodes": "--nodes=1", "pods": "--sandbox --nodes=0 --pods=ready", "record": everywhere, "recursive": "--recursive", "sandbox": everywhere,
@@ -100,7 +100,7 @@ var screenModes = map[string]string{
 	"dry-run": "--from=x --dry-run=client", "filename": "-f x", "kustomize": "-k x", "impersonate-controllers": "--from=x --impersonate-controllers", "kubernetes-version": "--from=x --kubernetes-version=1.36",
 	"log-file": "--from=x --log-file=x", "log-level": "--from=x --log-level=1", "namespace": "--from=x -n a", "no-wait": "--sandbox --no-wait", "node-cpu": "--sandbox --nodes=0 --node-cpu=1", "node-memory": "--node-memory=1Gi",
 	"node-pods": "--sandbox --nodes=0 --node-pods=1", "nodes": "--nodes=1", "page": everywhere, "plain": everywhere, "pods": "--sandbox --nodes=0 --pods=ready", "recursive": "--recursive", "sandbox": "--from=x --sandbox",
-	"theme": "--plain --theme=mono", "feature-gates": "--from=x --feature-gates=A=true", "kube-api-qps": "--from=x --kube-api-qps=9", "kube-api-burst": "--from=x --kube-api-burst=9", "from": everywhere,
+	"theme": "--plain --theme=mono", "feature-gates": "--from=x --feature-gates=AllAlpha=false", "kube-api-qps": "--from=x --kube-api-qps=9", "kube-api-burst": "--from=x --kube-api-burst=9", "from": everywhere,
 }
 
 // Flags that do nothing as a command is called are refused, by name; and each flag that

@@ -42,7 +42,9 @@ type signalPasser struct {
 func passSignals(parent context.Context, stderr io.Writer, on ...os.Signal) (context.Context, *signalPasser) {
 	ctx, cancel := context.WithCancelCause(parent)
 	p := &signalPasser{signals: make(chan os.Signal, 8), done: make(chan struct{}), cancel: cancel}
-	signal.Notify(p.signals, on...)
+	if len(on) > 0 { // none means all to Notify, the end of each child too
+		signal.Notify(p.signals, on...)
+	}
 	go func() {
 		var late <-chan time.Time
 		var said time.Time

@@ -90,7 +90,7 @@ func TestScreenShowsTheLoopsAtWork(t *testing.T) {
 	s := &liveSandbox{t: t, kubeconfig: x.matches(`KUBECONFIG=(\S+)`)}
 	s.kubectl("-n", "shop", "rollout", "status", "deployment/web") // each pod has its node
 
-	x.press(":pods<enter>").shows("cache of pods", "web-", "1/1", "Running").press("/web<enter>").shows("filter: web")
+	x.press(":pods<enter>").shows("cache of pods", "web-", "1/1", "Running").press("/web<enter>").matches("> .*web-[0-9a-f]+-")
 	x.press("w").shows("Who owns the fields of pods shop/web-", "by the server", "kctl-ctrl").press("<esc>").shows("cache of pods")
 	x.press("<enter>").shows("as the cache holds it").press("/nodename<enter>").shows("nodeName: node-").press("<esc>").shows("cache of pods")
 	x.press("O").shows("Tree: ", "Deployment/web", "ReplicaSet/web-")
