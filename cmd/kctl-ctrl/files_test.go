@@ -24,6 +24,8 @@ import (
 type house struct{ root string }
 
 // auditFile is a new file for the audit log of a sandbox, which takes it over.
+//
+//lint:ignore U1000 for the tests with the tags twins and scenarios
 func auditFile(t testing.TB) *os.File {
 	t.Helper()
 	file, err := openOwn(filepath.Join(t.TempDir(), "audit.log"), false)

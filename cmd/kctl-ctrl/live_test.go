@@ -1,3 +1,5 @@
+//go:build twins || scenarios
+
 package main
 
 import (

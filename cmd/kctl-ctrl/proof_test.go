@@ -34,6 +34,7 @@ type proof struct {
 	scenarios []scenario
 	// flags are the loops', gates those of the API server too.
 	flags []string
+	//lint:ignore U1000 for the tests with the tags twins and scenarios
 	gates map[string]bool
 }
 
@@ -64,6 +65,7 @@ func proofOptions(gates map[string]bool) sandbox.Options {
 	}
 }
 
+//lint:ignore U1000 for the tests with the tags twins and scenarios
 func newProofOf(t *testing.T, scenarios []scenario, gates map[string]bool) *proof {
 	t.Helper()
 	options := proofOptions(gates)
@@ -102,6 +104,8 @@ func (p *proof) seed(t *testing.T, scenarios []scenario) {
 
 // awaitOwnWrites returns when kube-apiserver has created its own Service, which
 // it does some time after it is ready.
+//
+//lint:ignore U1000 for the tests with the tags twins and scenarios
 func (p *proof) awaitOwnWrites(t *testing.T) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

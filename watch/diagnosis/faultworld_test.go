@@ -328,7 +328,7 @@ func (w *world) pod(o map[string]any, p podState) {
 		setText(status, "message", p.Message)
 	}
 	var notReady, inits []string
-	status["initContainerStatuses"], inits = statuses(spec["initContainers"], p.Init, "initializing" == p.Shape)
+	status["initContainerStatuses"], inits = statuses(spec["initContainers"], p.Init, p.Shape == "initializing")
 	if !s.unbound && p.Shape != "rejected" {
 		status["containerStatuses"], notReady = statuses(spec["containers"], p.Containers, p.Shape == "initializing" || p.Shape == "creating" || p.Shape == "waiting")
 		status["startTime"] = "2026-03-01T09:00:05Z"

@@ -145,7 +145,8 @@ func changes() []runtime.Object {
 		&corev1.Pod{ObjectMeta: deleted(in("orphaned"), batchv1.JobTrackingFinalizer)},
 		&corev1.Service{ObjectMeta: in("web"), Spec: corev1.ServiceSpec{Selector: labels}},
 		&corev1.Service{ObjectMeta: in("mirrored")},
-		&corev1.Endpoints{ObjectMeta: in("mirrored"), Subsets: []corev1.EndpointSubset{{Addresses: []corev1.EndpointAddress{{IP: "10.0.0.2"}}}}}, //nolint:staticcheck // what is mirrored
+		//lint:ignore SA1019 what is mirrored
+		&corev1.Endpoints{ObjectMeta: in("mirrored"), Subsets: []corev1.EndpointSubset{{Addresses: []corev1.EndpointAddress{{IP: "10.0.0.2"}}}}},
 		&corev1.ResourceQuota{ObjectMeta: in("web"), Spec: corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("5")}}},
 		&corev1.ReplicationController{ObjectMeta: in("web"), Spec: corev1.ReplicationControllerSpec{Replicas: &one, Selector: labels, Template: &template}},
 		&corev1.PersistentVolume{ObjectMeta: deleted(of("web"), "kubernetes.io/pv-protection")},
