@@ -2,7 +2,7 @@
 // what `go test` prints without -json: a line per package, and the output of the tests
 // that fail. At the end it lists the ten slowest tests.
 //
-//	GOFLAGS=-json go test ./... | go run ./.ci/slowest
+//	go test -json ./... | go run ./.ci/slowest
 package main
 
 import (

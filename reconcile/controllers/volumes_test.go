@@ -41,6 +41,7 @@ func TestNoHostPlugins(t *testing.T) {
 func hostPluginsOf(t *testing.T, pkg string) (found []string) {
 	t.Helper()
 	cmd := exec.Command("go", "list", "-deps", pkg)
+	cmd.Env = append(os.Environ(), "GOFLAGS=") // -json there would change what is read here
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	if err != nil {

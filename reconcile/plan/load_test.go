@@ -113,7 +113,8 @@ func FuzzLoad(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, content []byte) {
-		lines := strings.Count(string(content), "\n") + 1
+		// YAML ends a line at a carriage return too.
+		lines := strings.Count(string(content), "\n") + strings.Count(string(content), "\r") + 1
 		objects, problems := parse("f", content)
 		for _, o := range objects {
 			if o.GetAPIVersion() == "" || o.GetKind() == "" || o.GetName() == "" {

@@ -85,20 +85,46 @@ func TestClaimsAreBound(t *testing.T) {
 
 // A pod whose volume nobody makes does not keep the cluster from settling.
 func TestPodThatWaitsForForeignStorageIsStalled(t *testing.T) {
+	w := start(t, simulate.Options{Nodes: 1, Scheduler: true})
+	w.claimOfForeignClass(t)
+	w.settlePod(w.create(newPod("db", mounts("data"))))
+	// The scheduler may meet the pod before claim or class, and tries it again when
+	// they come.
+	eventually(t, "rest with the pod stalled", func() string {
+		list := w.cluster.Unschedulable()
+		if len(list) != 1 || list[0].Name != "db" || list[0].Reason != scheduler.ReasonStalled {
+			return fmt.Sprintf("unschedulable: %+v", list)
+		}
+		return strings.Join(w.cluster.Busy(), "; ")
+	})
+}
+
+// The simulated provisioner answers for the provisioners of other classes.
+func TestForeignStorageIsProvisioned(t *testing.T) {
 	w := start(t, simulate.Options{Nodes: 1, Scheduler: true, Storage: true})
+	w.claimOfForeignClass(t)
+	w.create(newPod("db", mounts("data")))
+	eventually(t, "pod with a claim of a foreign class", func() string {
+		if pod := w.pod("db"); !isReady(pod) {
+			return fmt.Sprintf("phase %s; busy: %v", pod.Status.Phase, w.cluster.Busy())
+		}
+		return strings.Join(w.cluster.Busy(), "; ")
+	})
+}
+
+// claimOfForeignClass creates a claim whose volume is made when a pod needs it, by
+// a provisioner that does not run here.
+func (w *world) claimOfForeignClass(t *testing.T) {
+	t.Helper()
 	bindVolumes(t, w.client)
 	wait := storagev1.VolumeBindingWaitForFirstConsumer
-	class := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "foreign"}, Provisioner: "csi.example.com", VolumeBindingMode: &wait}
-	if _, err := w.client.StorageV1().StorageClasses().Create(t.Context(), class, metav1.CreateOptions{}); err != nil {
+	class := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{GenerateName: "foreign-"}, Provisioner: "csi.example.com", VolumeBindingMode: &wait}
+	class, err := w.client.StorageV1().StorageClasses().Create(t.Context(), class, metav1.CreateOptions{})
+	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := w.client.CoreV1().PersistentVolumeClaims(w.namespace).Create(t.Context(), newClaim("data", &class.Name), metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
-	}
-	w.settlePod(w.create(newPod("db", mounts("data"))))
-	list := w.cluster.Unschedulable()
-	if len(list) != 1 || list[0].Name != "db" || list[0].Reason != scheduler.ReasonStalled {
-		t.Errorf("unschedulable: %+v", list)
 	}
 }
 
