@@ -1,5 +1,3 @@
-//go:build twins || scenarios
-
 package main
 
 import (

@@ -1,5 +1,3 @@
-//go:build twins || scenarios
-
 package main
 
 import (
@@ -38,7 +36,7 @@ var liveFlags = []string{
 	"--controllers=*,bootstrap-signer-controller,token-cleaner-controller,selinux-warning-controller",
 	"--allocate-node-cidrs", "--cluster-cidr=10.244.0.0/16", "--node-cidr-mask-size=24",
 	"--pvclaimbinder-sync-period=1s", "--terminated-pod-gc-threshold=1", "--horizontal-pod-autoscaler-sync-period=1s",
-	"--node-monitor-grace-period=30s", "--node-monitor-period=1s",
+	"--node-monitor-period=1s",
 }
 
 // live is a sandbox with simulated nodes, a scheduler and one controller manager, in
@@ -53,12 +51,10 @@ type live struct {
 	// known are accounts' results.
 	known map[string]string
 	read  int64
-	// rest is the beginning of a line of the audit log whose end is not there yet.
-	rest []byte
-	last time.Time // of the last write
+	last  time.Time // of the last write
 }
 
-func newLive(t *testing.T, name string) *live {
+func newLive(t *testing.T, name string, flags ...string) *live {
 	t.Helper()
 	sb, err := sandbox.Start(t.Context(), sandbox.Options{
 		Audit: sandbox.AuditRequest, AuditLog: auditFile(t),
@@ -73,7 +69,7 @@ func newLive(t *testing.T, name string) *live {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = etcd.Close() })
-	return &live{proof: &proof{Sandbox: sb, etcd: etcd, flags: liveFlags}, name: name}
+	return &live{proof: &proof{Sandbox: sb, etcd: etcd, flags: slices.Concat(liveFlags, flags)}, name: name}
 }
 
 // simulation is that of both sides: one node, so that no object depends on the
@@ -222,7 +218,7 @@ func (l *live) accounts(t *testing.T) map[string]string {
 	}
 	flags := pflag.NewFlagSet("controllers", pflag.ContinueOnError)
 	options.AddFlags(flags)
-	if err := flags.Parse(liveFlags); err != nil {
+	if err := flags.Parse(l.flags); err != nil {
 		t.Fatal(err)
 	}
 	inputs := l.SigningInputs()

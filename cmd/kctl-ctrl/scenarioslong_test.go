@@ -28,7 +28,7 @@ func TestAllScenariosSeeABrokenGuard(t *testing.T) {
 // all workers wait for keys.
 func TestActiveOfAllScenarios(t *testing.T) {
 	st := stage(t, scenarios())
-	l := newLive(t, "ours")
+	l := newLive(t, "ours", silentNodes)
 	s := l.ours(t)
 	before := additions(s)
 	l.play(t, st, st.scenarios)

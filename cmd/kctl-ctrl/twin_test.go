@@ -1,5 +1,3 @@
-//go:build twins || scenarios
-
 package main
 
 import (
@@ -45,6 +43,7 @@ var unsteady = map[string]string{
 	"claim-reserved-for-scheduled-pod": goneNode, "device-tainted": goneNode, "pdb-stale-condition": goneNode, "pdb-of-bare-pods": goneNode,
 	"claim-generated-of-done-pod": ended, "daemonset-failed-pod": ended, "statefulset-done-pod": ended, "statefulset-failed-pod": ended,
 	"gc-orphan-of-deployments": notYet, "deployment-rollout-without-surge": seenFirst, "daemonset-on-delete": seenFirst,
+	"daemonset-two-on-a-node": seenFirst, "daemonset-adopts": seenFirst, "daemonset-rolling-update": seenFirst, "gc-orphan-policy-deployment": seenFirst,
 	"pvc-expanded": pvcFirst, "pvc-bound-status": pvcFirst, "pv-half-bound": pvcFirst, "volume-attached": pvcFirst,
 	"cronjob-due": onTheHour, "cronjob-time-zone": onTheHour, "cronjob-starting-deadline": onTheHour, "cronjob-missed-many": onTheHour,
 	"cronjob-replaces": onTheHour, "cronjob-forbids": onTheHour,
@@ -131,9 +130,9 @@ func list(missed map[string][]string) string {
 // their queues.
 var oneEach = []string{
 	"deployment-new", "replicaset-new", "rc-new", "daemonset-new", "statefulset-claims", "job-started", "job-orphaned-pod", "cronjob-due",
-	"job-ttl-of-complete", "gc-orphan-of-configmaps", "gc-orphan-policy", "namespace-empty", "quota-0", "quota-stale", "podgc-terminated",
+	"job-ttl-of-complete", "gc-orphan-of-configmaps", "gc-orphan-policy", "namespace-empty", "quota-0", "quota-stale", "podgc-unscheduled-ending",
 	"serviceaccount-default", "token-wanted", "bootstrap-token-expired", "bootstrap-signed", "clusterrole-aggregated",
-	"service-new", "service-mirrored", "servicecidr-new", "node-not-ready", "node-ttl", "node-addresses", "node-evicts",
+	"service-new", "service-mirrored", "servicecidr-new", "node-cordoned", "node-ttl", "node-addresses", "node-evicts",
 	"pv-binds", "pvc-protected-unused", "pv-protected-unused", "pvc-expanded", "pvc-ephemeral", "volume-attached", "vac-protected",
 	"hpa-without-target", "pdb-evicting-now", "csr-kubelet", "csr-approved-client", "claim-from-template", "device-tainted",
 	"migration-0", "trust-bundle", "admission-policy-checked",
@@ -145,9 +144,7 @@ var oneEach = []string{
 // both write the same and end the same. TestTwinsOfAllScenarios and
 // TestActiveOfAllScenarios are the long form.
 func TestTwinsOfEachController(t *testing.T) {
-	if testing.Short() {
-		t.Skip("two sandboxes, and the pod garbage collector looks every 20 s")
-	}
+	withControllers(t)
 	chosen := slices.DeleteFunc(scenarios(), func(sc scenario) bool { return actsHere(sc) || !slices.Contains(oneEach, sc.name) })
 	if len(chosen) != len(oneEach) {
 		t.Fatalf("%d of %d scenarios exist", len(chosen), len(oneEach))
@@ -164,14 +161,14 @@ func TestTwinsOfEachController(t *testing.T) {
 		l.play(t, st, chosen)
 	}
 	for _, l := range both {
-		l.rested(t, 0, time.Second, 20*time.Second)
+		l.rested(t, 0, time.Second, time.Minute)
 		l.playLate(t, st)
 	}
 	for _, l := range both {
-		l.finished(t, 45*time.Second)
+		l.finished(t, 3*time.Minute)
 	}
 	for _, l := range both {
-		l.rested(t, 0, 2*time.Second, 60*time.Second)
+		l.rested(t, 0, 2*time.Second, 4*time.Minute)
 	}
 	ours.worksFor(t, s, before)
 	for name, wants := range theirs.undone(t) {

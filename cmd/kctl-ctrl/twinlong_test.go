@@ -19,7 +19,7 @@ func TestTwinsOfAllScenarios(t *testing.T) {
 	var outcomes []outcome
 	for _, name := range []string{"upstream", "upstream again", "ours"} {
 		t.Run(name, func(t *testing.T) {
-			l := newLive(t, name)
+			l := newLive(t, name, silentNodes)
 			if name == "ours" {
 				l.ours(t)
 			} else {
