@@ -24,7 +24,8 @@ func init() { jsonpatch.AccumulatedCopySizeLimit = maxJSONPatchCopyBytes }
 
 // ApplyJSONPatch applies a JSON patch within kube-apiserver's limits and with its
 // errors.
-func ApplyJSONPatch(original, patch []byte) ([]byte, error) {
+func ApplyJSONPatch(original, patch []byte) (result []byte, err error) {
+	defer recoverPatch(&err)
 	operations, err := jsonpatch.DecodePatch(patch)
 	if err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())
@@ -32,9 +33,17 @@ func ApplyJSONPatch(original, patch []byte) ([]byte, error) {
 	if n := len(operations); n > maxJSONPatchOperations {
 		return nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("The allowed maximum operations in a JSON patch is %d, got %d", maxJSONPatchOperations, n))
 	}
-	result, err := operations.Apply(original)
-	if err != nil {
+	if result, err = operations.Apply(original); err != nil {
 		return nil, apiError(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, err.Error())
 	}
 	return result, nil
+}
+
+// recoverPatch turns a panic into the client's error. Libraries that apply patches panic
+// on some: strategic merge on a $retainKeys that is not a list of strings, JSON Patch on a
+// test of the whole document without a value. An API server recovers from that.
+func recoverPatch(err *error) {
+	if problem := recover(); problem != nil {
+		*err = apierrors.NewBadRequest(fmt.Sprintf("the patch cannot be applied: %v", problem))
+	}
 }

@@ -30,6 +30,7 @@ func TestJSONPatchIsBounded(t *testing.T) {
 		"copies of copies": {copies(18), http.StatusUnprocessableEntity},
 		"10001 operations": {[]byte("[" + strings.Repeat(`{"op":"test","path":"/kind","value":"ConfigMap"},`, maxJSONPatchOperations) + `{"op":"remove","path":"/metadata"}]`), http.StatusRequestEntityTooLarge},
 		"no patch":         {[]byte(`{}`), http.StatusBadRequest},
+		"test of nothing":  {[]byte(`[{"op":"test","path":""}]`), http.StatusBadRequest}, // the library panics
 	} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)

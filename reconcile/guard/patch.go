@@ -59,7 +59,8 @@ func decodeApplied(media string, body []byte) (object, error) {
 
 // patched applies a patch of any type, with the errors of kube-apiserver
 // (k8s.io/apiserver v0.37.1 pkg/endpoints/handlers/patch.go).
-func (g *Guard) patched(r Request, media string, base object, patch []byte) (object, error) {
+func (g *Guard) patched(r Request, media string, base object, patch []byte) (_ object, err error) {
+	defer recoverPatch(&err)
 	original, err := json.Marshal(base)
 	if err != nil {
 		return nil, apierrors.NewInternalError(err)
@@ -99,15 +100,7 @@ func (g *Guard) patched(r Request, media string, base object, patch []byte) (obj
 // strategic merges with the list keys of the Go type. Custom resources have
 // none: for them a strategic merge patch is refused, as by the API server, and
 // an apply merges maps and replaces lists.
-//
-// Upstream's merge panics on some patches, such as a $retainKeys that is no list of
-// strings; an API server recovers from that.
-func (g *Guard) strategic(r Request, base object, original, patch []byte, apply bool) (merged []byte, err error) {
-	defer func() {
-		if problem := recover(); problem != nil {
-			merged, err = nil, apierrors.NewBadRequest(fmt.Sprintf("the patch cannot be applied: %v", problem))
-		}
-	}()
+func (g *Guard) strategic(r Request, base object, original, patch []byte, apply bool) ([]byte, error) {
 	h := headOf(base)
 	gvk, builtin := g.kinds[gvrOf(r.Object)]
 	if r.Subresource == "scale" {
