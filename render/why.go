@@ -3,6 +3,7 @@ package render
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
@@ -25,7 +26,12 @@ func WriteWhy(w io.Writer, y state.Why, opts WhyOptions) error {
 	p.line(span{headline(y), bold})
 	p.gap()
 	if len(y.Findings) == 0 {
-		p.line(span{noFinding(y), plain})
+		p.line(span{noFinding(y, opts), plain})
+		if opts.Wide {
+			for _, check := range y.Checks {
+				p.line(span{"  " + check, dim})
+			}
+		}
 	}
 	for i, f := range y.Findings {
 		if i == 1 {
@@ -81,16 +87,24 @@ func headline(y state.Why) string {
 }
 
 // noFinding is the answer where no check found anything.
-func noFinding(y state.Why) string {
-	text := "Nothing stands in its way"
+func noFinding(y state.Why, opts WhyOptions) string {
+	text := "No blocking cause found"
 	if y.Status == nil || y.Status.Health != state.HealthReady {
-		text = "No cause was found"
+		text = "No cause found for its state"
 	}
-	text += fmt.Sprintf(": %d causes were looked for.", len(y.Checks))
+	text += fmt.Sprintf(": %s checked", counted(len(y.Checks), "cause", "causes"))
+	if !opts.Wide {
+		text += " (-o wide lists them)"
+	}
 	if len(y.Gaps) > 0 {
-		text += " Some of what they need could not be read."
+		var missing []string
+		for _, g := range y.Gaps {
+			missing = append(missing, g.Type)
+		}
+		slices.Sort(missing)
+		text += "; those that need " + strings.Join(slices.Compact(missing), ", ") + " could not be"
 	}
-	return text
+	return text + "."
 }
 
 func (p *whyText) finding(f state.Finding, first bool) {

@@ -47,6 +47,8 @@ type sandboxFlags struct {
 	auditLog string
 	// force reports whether --force was given, which allows replacing files.
 	force func() bool
+	// maxSize is --max-size.
+	maxSize func() string
 }
 
 func (f *sandboxFlags) addTo(flags *pflag.FlagSet) {
@@ -61,11 +63,29 @@ func (f *sandboxFlags) addTo(flags *pflag.FlagSet) {
 		force, err := flags.GetBool("force")
 		return err == nil && force
 	}
+	f.maxSize = func() string {
+		size, err := flags.GetString("max-size")
+		if err != nil {
+			return defaultMaxSize
+		}
+		return size
+	}
 }
 
-// addForce registers --force for commands that make no other file.
-func addForce(flags *pflag.FlagSet) {
+// addAuditFile registers what is about the audit log for commands that make no other file.
+func addAuditFile(flags *pflag.FlagSet) {
 	flags.Bool("force", false, "replace a file of the name that --audit-log has")
+	flags.String("max-size", defaultMaxSize, "end the audit log when it is this large")
+}
+
+// boundAuditLog has the audit log end at --max-size, and the journal say so.
+func (s *session) boundAuditLog(f sandboxFlags, options *sandbox.Options) (err error) {
+	options.AuditLogBytes, err = parseMaxSize(f.maxSize())
+	options.OnAuditLogFull = func() {
+		s.auditLogFull.Store(true)
+		s.hub.Record(state.Note{Source: "audit-log", Warning: true, Text: "the audit log is incomplete from now on: it reached --max-size"})
+	}
+	return err
 }
 
 // capacity reads the flags that describe a node.
@@ -195,6 +215,9 @@ func (s *session) controlPlane(f sandboxFlags, o *controllers.Options, mode stat
 	}
 	if f.auditLog != "" {
 		options.Audit = sandbox.AuditRequest
+		if err := s.boundAuditLog(f, &options); err != nil {
+			return sandbox.Options{}, err
+		}
 		if options.AuditLog, err = openOwn(f.auditLog, f.force != nil && f.force()); err != nil {
 			return sandbox.Options{}, fmt.Errorf("open the file for the audit log: %w", err)
 		}
@@ -281,5 +304,8 @@ func (s *session) shutDown(stderr io.Writer) {
 	defer cancel()
 	if err := s.stop(ctx); err != nil {
 		fmt.Fprintln(stderr, "warning:", printable(err))
+	}
+	if s.auditLogFull.Load() {
+		fmt.Fprintln(stderr, "warning: the audit log is incomplete: it reached --max-size")
 	}
 }

@@ -79,7 +79,7 @@ error. Without --base everything is new, so it is 1.`,
 	flags.DurationVar(&o.horizon, "horizon", 3*time.Second, "wait for keys due sooner than this")
 	flags.DurationVar(&o.timeout, "timeout", settleTimeout, "exit with 3 when the controllers have not settled after this duration, listing what is still in progress")
 	o.sandbox.addTo(flags)
-	addForce(flags)
+	addAuditFile(flags)
 	o.logs.addTo(flags)
 	addControllerFlags(cmd, &o.controllers)
 	return cmd
@@ -109,7 +109,7 @@ func (o *diffOptions) read() (diffInput, error) {
 	if !o.change.given() {
 		return in, errors.New("no manifests given: name them with -f or -k")
 	}
-	if err := refuseNoEffect(o.flags, o.change.noDirectories(o.base...), o.sandbox.noNodes(true), o.sandbox.nothingToReplace()); err != nil {
+	if err := refuseNoEffect(o.flags, o.change.noDirectories(o.base...), o.sandbox.noNodes(true), o.sandbox.noAuditFile()); err != nil {
 		return in, err
 	}
 	if in.new, err = o.change.load(o.In); err != nil {
@@ -156,6 +156,7 @@ func (o *diffOptions) run(ctx context.Context) error {
 // simulate runs both states and compares them.
 func (o *diffOptions) simulate(ctx context.Context, s *session, in diffInput) (*state.Plan, error) {
 	progress := newProgress(o.ErrOut)
+	progress.await(s.awaitsSync)
 	defer progress.done()
 	if err := s.startSandbox(ctx, o.sandbox, o.controllers, "", state.ModeActive, progress.line); err != nil {
 		return nil, err

@@ -64,9 +64,9 @@ func (f *sandboxFlags) noNodes(started bool) noEffect {
 	return noEffect{started && f.nodes == 0, []string{"node-cpu", "node-memory", "node-pods", "pods"}, "with --nodes=0, which simulates no node: leave one of them out"}
 }
 
-// nothingToReplace is --force of a command that makes no other file.
-func (f *sandboxFlags) nothingToReplace() noEffect {
-	return noEffect{f.auditLog == "", []string{"force"}, "without --audit-log: add it, or leave this out"}
+// noAuditFile is --force and --max-size of a command that makes no other file.
+func (f *sandboxFlags) noAuditFile() noEffect {
+	return noEffect{f.auditLog == "", []string{"force", "max-size"}, "without --audit-log: add it, or leave this out"}
 }
 
 func (m *manifestFlags) noDirectories(others ...string) noEffect {
@@ -78,7 +78,7 @@ func (o *runOptions) checkEffects() error {
 	return refuseNoEffect(o.flags,
 		noEffect{o.sandboxed, clusterFlags(), ownControlPlane},
 		noEffect{!o.untilSettled, []string{"horizon", "timeout"}, "without --until-settled: add it, or use --for"},
-		noEffect{o.recording.file == "", []string{"max-size"}, "without --record: add it, or leave this out"},
+		noEffect{o.recording.file == "" && o.sandbox.auditLog == "", []string{"max-size"}, "without a file to bound: --record or --audit-log"},
 		noEffect{o.recording.file == "" && o.sandbox.auditLog == "", []string{"force"}, "without a file to replace: --record or --audit-log"},
 		o.manifests.noDirectories(),
 		o.sandbox.noNodes(o.sandboxed),
@@ -89,7 +89,7 @@ func (o *runOptions) checkEffects() error {
 func (o *tuiOptions) checkEffects() error {
 	return refuseNoEffect(o.flags,
 		noEffect{o.from != "", flagsBeside(o.flags, "from", "plain", "theme", "page", "active", "sandbox", "ask", "approve-policy"), "with --from, which shows a recording: leave one of them out"},
-		o.sandbox.nothingToReplace(),
+		o.sandbox.noAuditFile(),
 		noEffect{o.plain, []string{"theme"}, "with --plain, which prints no colours: leave one of them out"},
 		noEffect{o.sandboxed, clusterFlags(), ownControlPlane},
 		o.manifests.noDirectories(),
@@ -101,7 +101,7 @@ func (o *tuiOptions) checkEffects() error {
 func (o *execOptions) checkEffects() error {
 	return refuseNoEffect(o.flags,
 		noEffect{o.sandboxed, clusterFlags(), ownControlPlane},
-		noEffect{o.recording.file == "" && o.journalFile == "", []string{"max-size"}, "without --record or --journal-file: add one, or leave this out"},
+		noEffect{o.recording.file == "" && o.journalFile == "" && o.outputFile == "" && o.sandbox.auditLog == "" && !o.screen, []string{"max-size"}, "without a file to bound: --record, --journal-file, --command-output or --audit-log"},
 		noEffect{o.recording.file == "" && o.journalFile == "" && o.outputFile == "" && o.sandbox.auditLog == "", []string{"force"}, "without a file to replace: --record, --journal-file, --command-output or --audit-log"},
 		o.manifests.noDirectories(),
 		o.sandbox.noNodes(o.sandboxed),

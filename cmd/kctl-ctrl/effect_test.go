@@ -43,12 +43,12 @@ var flagModes = map[string]map[string]string{
 	},
 	"tui": screenModes, "": screenModes,
 	"diff": {
-		"force": "-f $W --force", "audit-log": everywhere, "at": everywhere, "base": everywhere, "horizon": everywhere, "kubernetes-version": everywhere, "nodes": everywhere,
+		"force": "-f $W --force", "max-size": "-f $W --max-size=1Mi", "audit-log": everywhere, "at": everywhere, "base": everywhere, "horizon": everywhere, "kubernetes-version": everywhere, "nodes": everywhere,
 		"node-cpu": "-f $W --nodes=0 --node-cpu=1", "node-memory": "-f $W --nodes=0 --node-memory=1Gi", "node-pods": "-f $W --nodes=0 --node-pods=1", "pods": "-f $W --nodes=0 --pods=ready",
 		"recursive": "-k $D --recursive", "timeout": everywhere,
 	},
 	"sandbox": {
-		"force": "--force", "audit-log": everywhere, "kubernetes-version": everywhere, "nodes": everywhere,
+		"force": "--force", "max-size": "--max-size=1Mi", "audit-log": everywhere, "kubernetes-version": everywhere, "nodes": everywhere,
 		"node-cpu": "--nodes=0 --node-cpu=1", "node-memory": "--nodes=0 --node-memory=1Gi", "node-pods": "--nodes=0 --node-pods=1", "pods": "--nodes=0 --pods=ready",
 	},
 	"replay": {"show-diffs": "x --summary --show-diffs", "speed": "x --summary --speed=1", "summary": everywhere, "verbose": "x --summary --verbose"},
@@ -96,7 +96,7 @@ func recordModes() map[string]string {
 }
 
 var screenModes = map[string]string{
-	"force": "--force", "active": "--from=x --active", "approve-policy": "--from=x --approve-policy=x", "ask": "--from=x --ask", "audit-log": "--audit-log=x", "context": "--sandbox --context=x", "controllers": "--from=x --controllers=job",
+	"force": "--force", "max-size": "--max-size=1Mi", "active": "--from=x --active", "approve-policy": "--from=x --approve-policy=x", "ask": "--from=x --ask", "audit-log": "--audit-log=x", "context": "--sandbox --context=x", "controllers": "--from=x --controllers=job",
 	"dry-run": "--from=x --dry-run=client", "filename": "-f x", "kustomize": "-k x", "impersonate-controllers": "--from=x --impersonate-controllers", "kubernetes-version": "--from=x --kubernetes-version=1.36",
 	"log-file": "--from=x --log-file=x", "log-level": "--from=x --log-level=1", "namespace": "--from=x -n a", "no-wait": "--sandbox --no-wait", "node-cpu": "--sandbox --nodes=0 --node-cpu=1", "node-memory": "--node-memory=1Gi",
 	"node-pods": "--sandbox --nodes=0 --node-pods=1", "nodes": "--nodes=1", "page": everywhere, "plain": everywhere, "pods": "--sandbox --nodes=0 --pods=ready", "recursive": "--recursive", "sandbox": "--from=x --sandbox",

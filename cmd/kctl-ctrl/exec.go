@@ -38,7 +38,9 @@ type execOptions struct {
 	active      bool
 	journalFile string
 	// bounded is that file, once it is open.
-	bounded    *boundedFile
+	bounded *boundedFile
+	// printed is the file for what the command prints.
+	printed    *boundedFile
 	outputFile string
 	screen     bool
 	theme      string
@@ -241,8 +243,10 @@ func (o *execOptions) report(s *session, err error, printer *printer, recorder *
 	if printer != nil {
 		problem = errors.Join(printer.summary(s), problem)
 	}
-	if o.bounded != nil {
-		o.bounded.report(o.ErrOut)
+	for _, file := range []*boundedFile{o.bounded, o.printed} {
+		if file != nil {
+			file.report(o.ErrOut)
+		}
 	}
 	if ended == nil {
 		return problem
@@ -260,12 +264,23 @@ func (o *execOptions) command(args []string, asking *commandAsking) (*userComman
 	if o.outputFile == "" {
 		return c, nil
 	}
-	file, err := openOwn(o.outputFile, o.recording.force)
+	file, err := o.openOutput(o.outputFile)
+	if err != nil {
+		return nil, err
+	}
+	c.sendOutput(file, o.outputFile)
+	return c, nil
+}
+
+// openOutput opens the file for what the command prints, which is bounded as the journal
+// file is.
+func (o *execOptions) openOutput(path string) (*boundedFile, error) {
+	file, err := openOwn(path, o.recording.force)
 	if err != nil {
 		return nil, fmt.Errorf("open the file for what the command prints: %w", err)
 	}
-	c.sendOutput(file)
-	return c, nil
+	o.printed = &boundedFile{file: file, most: o.recording.bytes, bytes: true, what: "bytes of what the command printed", from: render.Sanitise(path)}
+	return o.printed, nil
 }
 
 // describeCommand leaves the arguments out, which may be credentials: the journal is
@@ -290,7 +305,7 @@ func (o *execOptions) journalOut() (io.WriteCloser, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the file for the journal: %w", err)
 	}
-	o.bounded = &boundedFile{file: file, most: o.recording.bytes}
+	o.bounded = &boundedFile{file: file, most: o.recording.bytes, what: "entries", from: "the journal file"}
 	return journalFile{render.Inert(o.bounded), o.bounded}, nil
 }
 
@@ -308,6 +323,7 @@ func (keptOpen) Close() error { return nil }
 // work starts what the command needs, then the command, and waits for its end.
 func (o *execOptions) work(ctx context.Context, s *session, signals *signalPasser, mode state.Mode, objects []plan.Object, command *userCommand) error {
 	progress := newProgress(o.ErrOut)
+	progress.await(s.awaitsSync)
 	defer progress.done()
 	if err := o.prepare(ctx, s, mode, objects, command, progress.line); err != nil {
 		return err

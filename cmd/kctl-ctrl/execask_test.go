@@ -165,7 +165,7 @@ func TestCommandIsKilled(t *testing.T) {
 	defer signals.stop()
 	ctx, leave := context.WithCancelCause(t.Context())
 	c := &userCommand{args: []string{"sh", "-c", `trap "" TERM; sh -c "echo ready; sleep 1000"; exit 0`}, apart: true, grace: 50 * time.Millisecond}
-	c.sendOutput(out)
+	c.sendOutput(out, "")
 	ended := make(chan error, 1)
 	go func() {
 		ended <- c.run(ctx, signals, nil, nil)

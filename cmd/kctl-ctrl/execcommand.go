@@ -127,8 +127,10 @@ type userCommand struct {
 	args    []string
 	env     []string
 	streams genericiooptions.IOStreams
-	// output is the file that it prints to; nil where that are the streams.
-	output *os.File
+	// output is the file that it prints to, by its name outputPath; nil where that are
+	// the streams.
+	output     io.Closer
+	outputPath string
 	// apart: it has a process group of its own. A terminal's Ctrl-C does not reach it.
 	apart bool
 	// whole: what it has started is ended with it, also where nobody has asked it to
@@ -145,8 +147,8 @@ const endWithin = 10 * time.Second
 const commandEndsWithin = endsWithin + endWithin + outputWithin
 
 // sendOutput sends what it prints to a file, which is its own from now on.
-func (c *userCommand) sendOutput(file *os.File) {
-	c.output = file
+func (c *userCommand) sendOutput(file io.WriteCloser, path string) {
+	c.output, c.outputPath = file, path
 	c.streams.Out, c.streams.ErrOut = file, file
 }
 

@@ -128,12 +128,12 @@ func (o *execOptions) screenCommand(args []string) (*userCommand, error) {
 			return nil, err
 		}
 	}
-	file, err := openOwn(path, o.recording.force)
+	file, err := o.openOutput(path)
 	if err != nil {
-		return nil, fmt.Errorf("open the file for what the command prints: %w", err)
+		return nil, err
 	}
 	c := &userCommand{args: args, apart: true, whole: true}
-	c.sendOutput(file)
+	c.sendOutput(file, path)
 	return c, nil
 }
 
@@ -220,8 +220,8 @@ func (b *behindScreen) How() (text string, failed bool) {
 
 // Output implements tui.Command.
 func (b *behindScreen) Output(most int) (file string, lines []string, err error) {
-	lines, err = lastLines(b.command.output.Name(), most)
-	return b.command.output.Name(), lines, err
+	lines, err = lastLines(b.command.outputPath, most)
+	return b.command.outputPath, lines, err
 }
 
 // tell says where the output is, and how it ended where the command has failed.

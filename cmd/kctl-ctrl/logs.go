@@ -172,6 +172,10 @@ func openOwn(path string, replace bool) (*os.File, error) {
 type boundedFile struct {
 	file *os.File
 	most int64
+	// what is counted in it, and where that is missing from.
+	what, from string
+	// bytes: it is no sequence of entries. It is cut at its bound.
+	bytes bool
 
 	mu      sync.Mutex
 	written int64
@@ -182,21 +186,31 @@ type boundedFile struct {
 func (b *boundedFile) Write(p []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.dropped > 0 || b.written+int64(len(p)) > b.most {
-		b.dropped++
-		return len(p), nil
+	fits := p
+	if left := b.most - b.written; int64(len(p)) > left || b.dropped > 0 {
+		if fits = nil; b.bytes {
+			fits = p[:max(0, min(left, int64(len(p))))]
+		}
 	}
-	n, err := b.file.Write(p)
+	n, err := b.file.Write(fits)
 	b.written += int64(n)
-	return n, err
+	switch {
+	case err != nil:
+		return n, err
+	case b.bytes:
+		b.dropped += len(p) - n
+	case fits == nil:
+		b.dropped++
+	}
+	return len(p), nil
 }
 
-// report says what is missing from the journal file.
+// report says what is missing from the file.
 func (b *boundedFile) report(out io.Writer) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.dropped > 0 {
-		fmt.Fprintf(out, "warning: %d entries are not in the journal file: it reached --max-size\n", b.dropped)
+		fmt.Fprintf(out, "warning: %d %s are not in %s: it reached --max-size\n", b.dropped, b.what, b.from)
 	}
 }
 

@@ -19,10 +19,11 @@ type progress struct {
 	terminal bool
 	stopped  chan struct{}
 
-	mu    sync.Mutex
-	text  string
-	shown bool
-	ended bool
+	mu     sync.Mutex
+	text   string
+	awaits func() string
+	shown  bool
+	ended  bool
 }
 
 // newProgress begins to remind of what is waited for; done ends that.
@@ -66,13 +67,32 @@ func (p *progress) remind(began time.Time) {
 func (p *progress) again(waited time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	switch {
-	case p.ended || p.text == "":
-	case p.terminal:
-		fmt.Fprintf(p.out, "\r\x1b[K%s… (%s)", p.text, state.Short(waited))
-	default:
-		fmt.Fprintf(p.out, "still waiting after %s: %s\n", state.Short(waited), p.text)
+	if p.ended || p.text == "" && p.awaits == nil {
+		return
 	}
+	text := ""
+	if p.awaits != nil {
+		text = render.Sanitise(p.awaits())
+	}
+	switch {
+	case text != "":
+	case p.terminal:
+		text = p.text
+	default: // a line may tell of what is done, not of what is waited for
+		text = "last step: " + p.text
+	}
+	if p.terminal {
+		fmt.Fprintf(p.out, "\r\x1b[K%s… (%s)", text, state.Short(waited))
+	} else {
+		fmt.Fprintf(p.out, "still waiting after %s: %s\n", state.Short(waited), text)
+	}
+}
+
+// await has reminders tell what is waited for by then, where it is known: "" where not.
+func (p *progress) await(awaits func() string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.awaits = awaits
 }
 
 // done takes the line away. Further calls do nothing.

@@ -33,19 +33,27 @@ func (r *recordFlags) addTo(flags *pflag.FlagSet) {
 
 func (r *recordFlags) addBounds(flags *pflag.FlagSet) {
 	flags.BoolVar(&r.force, "force", false, "replace a file of that name")
-	flags.StringVar(&r.maxSize, "max-size", "1Gi", "end a recording or a journal file when it is this large; what follows is counted")
+	flags.StringVar(&r.maxSize, "max-size", defaultMaxSize, "end a recording, a journal file, an audit log or what a command prints to a file when it is this large; what follows is counted or noted")
 }
 
 func (r *recordFlags) check() error {
 	if r.maxSize == "" {
 		return nil
 	}
-	size, err := resource.ParseQuantity(r.maxSize)
+	bytes, err := parseMaxSize(r.maxSize)
+	r.bytes = bytes
+	return err
+}
+
+// defaultMaxSize is that of --max-size.
+const defaultMaxSize = "1Gi"
+
+func parseMaxSize(text string) (int64, error) {
+	size, err := resource.ParseQuantity(text)
 	if err != nil || size.Sign() <= 0 {
-		return fmt.Errorf("--max-size %q is not a size such as 500Mi", r.maxSize)
+		return 0, fmt.Errorf("--max-size %q is not a size such as 500Mi", text)
 	}
-	r.bytes = size.Value()
-	return nil
+	return size.Value(), nil
 }
 
 // recorder is the recording of a session, or none.

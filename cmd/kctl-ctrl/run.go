@@ -21,6 +21,7 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/plan"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/sandbox"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/settle"
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/simulate/scheduler"
 	"github.com/kctl-ctrl/kctl-ctrl/render"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
@@ -285,8 +286,10 @@ type follower interface {
 // work starts everything, applies what is to be applied, and waits for the end.
 func (o *runOptions) work(ctx context.Context, s *session, mode state.Mode, objects []plan.Object) error {
 	progress := newProgress(o.ErrOut)
+	progress.await(s.awaitsSync)
 	defer progress.done()
 	s.impersonate = o.impersonate
+	s.scheduleWithin = min(cmp.Or(o.duration, scheduler.DefaultStartWithin), scheduler.DefaultStartWithin)
 	var health *healthServer
 	var err error
 	if o.healthAddress != "" { // before anything is taken that a bad address would have to give back

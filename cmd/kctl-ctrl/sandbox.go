@@ -62,14 +62,14 @@ and leaves their place to your own.`,
 	o.flags = flags
 	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "write the kubeconfig to this file, and remove it at the end unless there is more in it by then (default: in the sandbox's own directory)")
 	o.sandbox.addTo(flags)
-	addForce(flags)
+	addAuditFile(flags)
 	o.logs.addTo(flags)
 	addControllerFlags(cmd, &o.controllers)
 	return cmd
 }
 
 func (o *sandboxCommandOptions) run(ctx context.Context, args []string) (err error) {
-	if err := refuseNoEffect(o.flags, o.sandbox.noNodes(true), o.sandbox.nothingToReplace()); err != nil {
+	if err := refuseNoEffect(o.flags, o.sandbox.noNodes(true), o.sandbox.noAuditFile()); err != nil {
 		return err
 	}
 	if o.kubeconfig != "" { // before anything starts
@@ -87,6 +87,7 @@ func (o *sandboxCommandOptions) run(ctx context.Context, args []string) (err err
 
 	begin := time.Now()
 	progress := newProgress(o.ErrOut)
+	progress.await(s.awaitsSync)
 	defer progress.done()
 	if err := s.startSandbox(ctx, o.sandbox, o.controllers, "", state.ModeActive, progress.line); err != nil {
 		return causeOf(ctx, err)

@@ -170,7 +170,7 @@ func (s *session) startScheduler(ctx context.Context, conn componentbaseconfig.C
 	base, _ := s.connection()
 	config := rest.CopyConfig(base) // which has the limits already
 	config.ContentType, config.AcceptContentTypes = conn.ContentType, conn.AcceptContentTypes
-	sched, err := scheduler.New(scheduler.Options{Config: config, Limited: true})
+	sched, err := scheduler.New(scheduler.Options{Config: config, Limited: true, StartWithin: s.scheduleWithin})
 	if err != nil {
 		return err
 	}
@@ -180,6 +180,10 @@ func (s *session) startScheduler(ctx context.Context, conn componentbaseconfig.C
 	if err := sched.Start(ctx); err != nil {
 		cancel()
 		s.scheduler.Store(nil)
+		var unsynced *scheduler.NotSyncedError
+		if errors.As(err, &unsynced) {
+			return &unsyncedError{informers: unsynced.Informers, after: unsynced.Within}
+		}
 		return err
 	}
 	go func() {

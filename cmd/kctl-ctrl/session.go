@@ -55,6 +55,10 @@ type session struct {
 	// schedules: what runs here is kube-scheduler and not loops; scheduler is it,
 	// once it runs, and is looked at on any goroutine that writes.
 	schedules bool
+	// auditLogFull: the sandbox's audit log has reached --max-size.
+	auditLogFull atomic.Bool
+	// scheduleWithin is how long its informers may take to sync.
+	scheduleWithin time.Duration
 	scheduler atomic.Pointer[scheduling]
 	// impersonate has the loops act as their accounts in kube-system.
 	impersonate bool

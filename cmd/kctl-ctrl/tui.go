@@ -111,7 +111,7 @@ func (o *tuiOptions) addTo(cmd *cobra.Command) {
 	addImpersonate(flags, &o.impersonate)
 	o.manifests.addTo(flags, "apply these manifests to the sandbox")
 	o.sandbox.addTo(flags)
-	addForce(flags)
+	addAuditFile(flags)
 	o.logs.addTo(flags)
 	o.approval.addTo(flags, "the loops")
 	addControllerFlags(cmd, &o.controllers)

@@ -66,6 +66,18 @@ func (s *session) checkSynced(began time.Time) error {
 // informers beyond the time that it lets them run.
 var syncWithin = 30 * time.Second
 
+// awaitsSync is what a start waits for, in words: the informers that have not synced.
+func (s *session) awaitsSync() string {
+	names := s.unsynced()
+	switch len(names) {
+	case 0:
+		return ""
+	case 1:
+		return "1 informer to sync: " + names[0]
+	}
+	return fmt.Sprintf("%d informers to sync: %s", len(names), fewBy(names, "; "))
+}
+
 // waitSynced waits until all informers have synced or the time is over, and names
 // those that have not.
 func (s *session) waitSynced(ctx context.Context, within time.Duration, progress func(string)) []string {

@@ -178,3 +178,22 @@ func TestUnsyncedQueuesAreNotHealthy(t *testing.T) {
 		}
 	}
 }
+
+// Neither has a kube-scheduler; and --for bounds its wait.
+func TestUnsyncedSchedulerIsSaid(t *testing.T) {
+	for name, c := range map[string]struct {
+		server listing
+		want   string
+	}{
+		"slow":      {listing{hangs: true}, "pods; "},
+		"forbidden": {listing{forbidden: true}, "nodes"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			kubeconfig := c.server.start(t)
+			code, _, words := call(t, "run", "--kubeconfig", kubeconfig, "--scheduler", "--for=1500ms")
+			if code != exitError || !strings.Contains(words, "have not synced after 1.5s: ") && !strings.Contains(words, "has not synced after 1.5s: ") || !strings.Contains(words, c.want) {
+				t.Errorf("exit code %d, want %d and %q\n%s", code, exitError, c.want, words)
+			}
+		})
+	}
+}

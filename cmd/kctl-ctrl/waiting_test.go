@@ -64,15 +64,20 @@ func TestProgressElsewhere(t *testing.T) {
 		p := newProgress(&out)
 		p.line("connecting to staging")
 		time.Sleep(4 * time.Second)
-		p.line("starting the \x1b[2Jcontrollers")
-		time.Sleep(12 * time.Second)
+		p.line("control plane ready, \x1b[2Jnow")
+		awaits := ""
+		p.await(func() string { return awaits })
+		time.Sleep(2 * time.Second)
+		awaits = "1 informer to sync: \x1b[2Jpods"
+		time.Sleep(10 * time.Second)
 		synctest.Wait()
 		p.done()
 		time.Sleep(time.Hour)
 		p.done()
 		synctest.Wait()
 		got := out.String()
-		if strings.Count(got, "\n") != 2 || !strings.HasPrefix(got, "still waiting after 5s: starting the ") || !strings.Contains(got, "\nstill waiting after 15s: ") || strings.Contains(got, "\x1b") {
+		// The line of what is done is not taken for what is waited for.
+		if strings.Count(got, "\n") != 2 || !strings.HasPrefix(got, "still waiting after 5s: last step: control plane ready, ") || !strings.Contains(got, "\nstill waiting after 15s: 1 informer to sync: ") || strings.Contains(got, "\x1b") {
 			t.Errorf("got %q", got)
 		}
 	})

@@ -70,7 +70,7 @@ is missing; --loops=false leaves the loops out.`,
 	flags := cmd.Flags()
 	flags.BoolVar(&o.loops, "loops", true, "run the loops concerned, dry, and tell what they would do")
 	flags.StringVar(&o.dryRun, "dry-run", "client", "client: the loops' writes are answered in this program; server: they are sent with dryRun=All")
-	flags.DurationVar(&o.timeout, "timeout", 30*time.Second, "give up reading after this long; tell what there is when the loops have not come to rest after as long again")
+	flags.DurationVar(&o.timeout, "timeout", 30*time.Second, "time limit for reading, and again for the controllers to settle; the answer has what is there by then")
 	_ = cmd.RegisterFlagCompletionFunc("dry-run", cobra.FixedCompletions([]string{"client", "server"}, cobra.ShellCompDirectiveNoFileComp))
 	o.printer.addFlags(cmd)
 	addClusterFlags(o.cluster, flags)

@@ -25,6 +25,10 @@ type Options struct {
 	// takes over and closes, and which outlives the sandbox. Nil means a file in the
 	// run directory.
 	AuditLog *os.File
+	// AuditLogBytes bounds it: it ends with the last event that fits. Zero is no bound.
+	AuditLogBytes int64
+	// OnAuditLogFull is called once, by any goroutine, when it has reached that.
+	OnAuditLogFull func()
 
 	// DisableAdmission names admission plugins to switch off: "ServiceAccount"
 	// where no controller will make the default service accounts.

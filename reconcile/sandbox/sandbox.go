@@ -30,6 +30,7 @@ type Sandbox struct {
 	credentials *credentials
 	auditLog    string
 	cmd         *exec.Cmd
+	auditFull   func()   // when the audit log has reached its bound
 	control     *os.File // held open for as long as the child shall live
 	log         *os.File // readable after the file is gone
 	address     string   // host:port, set before OnListening
@@ -92,7 +93,10 @@ func Start(ctx context.Context, opts Options) (*Sandbox, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start sandbox: %w", err)
 	}
-	s := &Sandbox{dir: dir, exited: make(chan struct{})}
+	s := &Sandbox{dir: dir, exited: make(chan struct{}), auditFull: opts.OnAuditLogFull}
+	if s.auditFull == nil {
+		s.auditFull = func() {}
+	}
 	events, err := s.launch(config, opts)
 	if err != nil {
 		return nil, fmt.Errorf("start sandbox: %w", errors.Join(err, s.abandon()))
@@ -131,7 +135,7 @@ func newConfig(opts Options) (*wire.Config, error) {
 	if opts.Audit == AuditNone && opts.AuditLog != nil {
 		return nil, errors.New("a file for the audit log is given, but no audit level")
 	}
-	config.Audit = opts.Audit != AuditNone
+	config.Audit, config.AuditBytes = opts.Audit != AuditNone, opts.AuditLogBytes
 	return config, nil
 }
 
@@ -237,6 +241,8 @@ func (s *Sandbox) await(ctx context.Context, events <-chan wire.Event, opts Opti
 			case wire.Ready:
 				progress(event.Message)
 				return nil
+			case wire.AuditFull:
+				s.auditFull()
 			case wire.Failed:
 				s.setFailure(event.Message)
 			}
@@ -247,7 +253,10 @@ func (s *Sandbox) await(ctx context.Context, events <-chan wire.Event, opts Opti
 // supervise waits for the child's end.
 func (s *Sandbox) supervise(events <-chan wire.Event) {
 	for event := range events {
-		if event.Type == wire.Failed {
+		switch event.Type {
+		case wire.AuditFull:
+			s.auditFull()
+		case wire.Failed:
 			s.setFailure(event.Message)
 		}
 	}

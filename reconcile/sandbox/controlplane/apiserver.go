@@ -39,8 +39,8 @@ type apiServer struct {
 // (k8s.io/kubernetes/cmd/kube-apiserver/app@v1.37.1) do with the same flags, but
 // for three things: the port is bound here, so that there is no gap between
 // choosing and binding it; signals are not handled; and the server is returned
-// before it runs.
-func newAPIServer(ctx context.Context, dir string, config *wire.Config) (*apiServer, error) {
+// before it runs. auditFull is called when the audit log has reached its bound.
+func newAPIServer(ctx context.Context, dir string, config *wire.Config, auditFull func()) (*apiServer, error) {
 	tcp, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
 		return nil, fmt.Errorf("bind kube-apiserver's port: %w", err)
@@ -58,7 +58,7 @@ func newAPIServer(ctx context.Context, dir string, config *wire.Config) (*apiSer
 		return nil, fmt.Errorf("configure kube-apiserver's admission: %w", err)
 	}
 	if config.Audit {
-		auditTo(os.NewFile(wire.AuditFD, "audit log"), serverConfig)
+		auditTo(&auditFile{to: os.NewFile(wire.AuditFD, "audit log"), most: config.AuditBytes, full: auditFull}, serverConfig)
 	}
 	completedConfig, err := serverConfig.Complete()
 	if err != nil {

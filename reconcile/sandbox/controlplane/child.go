@@ -114,7 +114,7 @@ func (c *child) serve(ctx context.Context, config *wire.Config) error {
 	etcd := make(chan error, 1)
 	go func() { etcd <- c.startEtcd(failed) }()
 
-	server, err := newAPIServer(ctx, c.dir, config)
+	server, err := newAPIServer(ctx, c.dir, config, func() { c.send(wire.Event{Type: wire.AuditFull}) })
 	if err := errors.Join(err, <-etcd); err != nil {
 		return err
 	}

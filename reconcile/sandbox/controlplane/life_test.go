@@ -24,6 +24,7 @@ func TestCloseLeavesNothing(t *testing.T) {
 	}
 	var progress []string
 	var early sandbox.Endpoint
+	auditFull := make(chan struct{})
 	sb, err := sandbox.Start(t.Context(), sandbox.Options{
 		// The second half of what there is to start: an old version, options.
 		KubernetesVersion: "v1.34",
@@ -31,6 +32,8 @@ func TestCloseLeavesNothing(t *testing.T) {
 		DisableAdmission:  []string{"ServiceAccount"},
 		Audit:             sandbox.AuditMetadata,
 		AuditLog:          auditFile,
+		AuditLogBytes:     4096,
+		OnAuditLogFull:    func() { close(auditFull) },
 		Progress:          func(line string) { progress = append(progress, line) },
 		OnListening:       func(sb *sandbox.Sandbox) { early = sb.Endpoint() },
 	})
@@ -78,8 +81,13 @@ func TestCloseLeavesNothing(t *testing.T) {
 	if err := sb.Close(t.Context()); err != nil {
 		t.Errorf("second Close: %v", err)
 	}
-	if info, err := os.Stat(auditLog); err != nil || info.Size() == 0 || info.Mode().Perm() != 0o600 {
+	if info, err := os.Stat(auditLog); err != nil || info.Size() == 0 || info.Size() > 4096 || info.Mode().Perm() != 0o600 {
 		t.Errorf("audit log: %v %v", info, err)
+	}
+	select {
+	case <-auditFull:
+	default:
+		t.Error("nobody was told that the audit log is full")
 	}
 }
 

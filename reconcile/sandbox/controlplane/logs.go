@@ -1,7 +1,9 @@
 package controlplane
 
 import (
+	"io"
 	"os"
+	"sync"
 
 	auditinternal "k8s.io/apiserver/pkg/apis/audit"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
@@ -27,11 +29,11 @@ func logSafely() {
 }
 
 // auditTo has the server write its audit log to a file that the parent has opened, as
-// upstream's log backend in blocking mode does: one file, complete, and no request is
-// answered before it is written. The flag would follow symbolic links, append to what
+// upstream's log backend in blocking mode does: one file, complete up to its bound, and no
+// request is answered before it is written. The flag would follow symbolic links, append to what
 // is there, and leave bare in JSON what a terminal acts on.
-func auditTo(file *os.File, config *app.Config) {
-	backend := auditBackend{auditlog.NewBackend(inertJSON{file}, auditlog.FormatJson, auditv1.SchemeGroupVersion)}
+func auditTo(file *auditFile, config *app.Config) {
+	backend := auditBackend{auditlog.NewBackend(file, auditlog.FormatJson, auditv1.SchemeGroupVersion)}
 	config.KubeAPIs.ControlPlane.Generic.AuditBackend = backend
 	config.ApiExtensions.GenericConfig.AuditBackend = backend
 	config.Aggregator.GenericConfig.AuditBackend = backend
@@ -46,13 +48,35 @@ func (b auditBackend) ProcessEvents(events ...*auditinternal.Event) bool {
 	return true
 }
 
-// inertJSON escapes in lines of JSON what a terminal or the runner of a CI system
-// would act on.
-type inertJSON struct{ to *os.File }
+// auditFile takes lines of JSON, in which it escapes what a terminal or the runner of a CI
+// system would act on. A line that does not fit its bound is left out, and so is what
+// comes after it.
+type auditFile struct {
+	to   io.Writer
+	most int64  // no bound where zero
+	full func() // called once
+
+	mu      sync.Mutex
+	written int64
+	ended   bool
+}
 
 // Write implements io.Writer.
-func (w inertJSON) Write(p []byte) (int, error) {
-	if _, err := w.to.Write(state.EscapeJSON(p)); err != nil {
+func (w *auditFile) Write(p []byte) (int, error) {
+	line := state.EscapeJSON(p)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.ended {
+		return len(p), nil
+	}
+	if w.most > 0 && w.written+int64(len(line)) > w.most {
+		w.ended = true
+		w.full()
+		return len(p), nil
+	}
+	n, err := w.to.Write(line)
+	w.written += int64(n)
+	if err != nil {
 		return 0, err
 	}
 	return len(p), nil

@@ -18,16 +18,23 @@
 package scheduler
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"reflect"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
@@ -54,6 +61,8 @@ type Options struct {
 	// knows of. Busy names those which have not come to the scheduler yet, so
 	// that its informer's lag does not look like rest.
 	Unassigned func() []*corev1.Pod
+	// StartWithin is how long the first lists may take; DefaultStartWithin where zero.
+	StartWithin time.Duration
 	// OnChange, if set, is called when a pod may have become busy or idle: a
 	// hint to ask Busy again soon. It must not block.
 	OnChange func()
@@ -106,10 +115,41 @@ func build(options Options, client, forEvents kubernetes.Interface) *Scheduler {
 	return &Scheduler{options: options, client: client, events: forEvents, now: time.Now}
 }
 
-// startWithin is how long the first lists may take. Upstream waits for ever, also
+// DefaultStartWithin is how long the first lists may take. Upstream waits for ever, also
 // for types that the server does not have; here that would be a lease held by
 // nobody who schedules.
-const startWithin = time.Minute
+const DefaultStartWithin = time.Minute
+
+// NotSyncedError says which informers did not deliver their first list in time.
+type NotSyncedError struct {
+	// Informers are their types, such as "pods".
+	Informers []string
+	Within    time.Duration
+}
+
+func (e *NotSyncedError) Error() string {
+	return fmt.Sprintf("informers have not synced within %s: %s", e.Within, strings.Join(e.Informers, ", "))
+}
+
+// unsynced names the types of the informers that have not synced.
+func unsynced(synced map[reflect.Type]bool) []string {
+	var names []string
+	for t, done := range synced {
+		if done {
+			continue
+		}
+		name := t.String()
+		if object, ok := reflect.New(t.Elem()).Interface().(runtime.Object); ok {
+			if kinds, _, err := scheme.Scheme.ObjectKinds(object); err == nil {
+				resource, _ := meta.UnsafeGuessKindToResource(kinds[0])
+				name = resource.GroupResource().String()
+			}
+		}
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
 
 // Start runs the scheduler until ctx is done. It returns when the scheduler's
 // caches are filled and it schedules. On an error nothing is left running.
@@ -126,13 +166,19 @@ func (s *Scheduler) Start(ctx context.Context) error {
 }
 
 func (s *Scheduler) start(ctx context.Context) error {
+	within := cmp.Or(s.options.StartWithin, DefaultStartWithin)
+	filling, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
 	// A reflector whose first list is refused, because the server is only
 	// starting, tries again after 0.8 s. So first see that lists are answered.
-	err := agent.Eventually(ctx, func() error {
-		_, err := s.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{Limit: 1})
+	err := agent.Eventually(filling, func() error {
+		_, err := s.client.CoreV1().Nodes().List(filling, metav1.ListOptions{Limit: 1})
 		return err
 	})
 	if err != nil {
+		if filling.Err() != nil && ctx.Err() == nil {
+			return &NotSyncedError{[]string{"nodes"}, within}
+		}
 		return fmt.Errorf("list nodes: %w", err)
 	}
 	factory := scheduler.NewInformerFactory(s.client, 0, nil)
@@ -160,10 +206,11 @@ func (s *Scheduler) start(ctx context.Context) error {
 		factory.Shutdown()
 		broadcaster.Shutdown()
 	})
-	filling, cancel := context.WithTimeoutCause(ctx, startWithin, fmt.Errorf("%s are over", startWithin))
-	defer cancel()
-	if err := factory.WaitForCacheSyncWithContext(filling).AsError(); err != nil {
-		return fmt.Errorf("fill caches: %w", err)
+	if result := factory.WaitForCacheSyncWithContext(filling); result.Err != nil {
+		if ctx.Err() == nil {
+			return &NotSyncedError{unsynced(result.Synced), within}
+		}
+		return fmt.Errorf("fill caches: %w", context.Cause(ctx))
 	}
 	if err := handlersSynced(filling, sched); err != nil {
 		return err

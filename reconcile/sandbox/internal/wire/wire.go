@@ -64,6 +64,8 @@ type Config struct {
 	// Audit has the child write an audit log to AuditFD. The policy is
 	// AuditPolicyFile.
 	Audit bool `json:"audit,omitempty"`
+	// AuditBytes bounds the audit log; zero does not.
+	AuditBytes int64 `json:"auditBytes,omitempty"`
 	// DisableAdmission names admission plugins to switch off.
 	DisableAdmission []string `json:"disableAdmission,omitempty"`
 	// ServiceCIDR is the range of cluster IPs.
@@ -83,6 +85,8 @@ const (
 	Listening EventType = "listening"
 	// Ready says that /readyz is ok.
 	Ready EventType = "ready"
+	// AuditFull says that the audit log has reached its bound, and ends there.
+	AuditFull EventType = "auditFull"
 	// Failed is the child's last word before it exits.
 	Failed EventType = "failed"
 )
