@@ -39,6 +39,7 @@ const (
 type Watches struct {
 	recorder state.Recorder
 	first    time.Duration
+	absence  absence
 
 	mu      sync.Mutex
 	streaks map[string]*streak
@@ -69,7 +70,13 @@ func (t *watchTripper) WrappedRoundTripper() http.RoundTripper { return t.next }
 
 // RoundTrip implements http.RoundTripper.
 func (t *watchTripper) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.Method != http.MethodGet || !asksToWatch(r.URL) {
+	switch {
+	case r.Method != http.MethodGet:
+		return t.next.RoundTrip(r)
+	case !asksToWatch(r.URL):
+		if r.URL.Query().Has("resourceVersion") { // a reflector's list, where it has to list again
+			return t.reach(r)
+		}
 		return t.next.RoundTrip(r)
 	}
 	key := r.URL.Path + "\n" + r.UserAgent() + "\n" + r.Header.Get("Accept")
@@ -77,7 +84,7 @@ func (t *watchTripper) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	began := time.Now()
-	answer, err := t.next.RoundTrip(r)
+	answer, err := t.reach(r)
 	switch {
 	case err != nil:
 		return nil, err // the reflector backs off by itself
