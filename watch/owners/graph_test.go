@@ -3,6 +3,7 @@ package owners
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
@@ -166,6 +167,11 @@ func anyGraph(t *rapid.T) []*Object {
 func TestTreesOfAnyGraph(t *testing.T) { rapid.Check(t, treesOfAnyGraph) }
 
 func FuzzOwnerGraph(f *testing.F) {
+	for i := range 8 { // rapid draws from the bytes: these give graphs of one object and of some
+		seed := make([]byte, 64<<i)
+		_, _ = rand.NewChaCha8([32]byte{byte(i)}).Read(seed)
+		f.Add(seed)
+	}
 	f.Fuzz(rapid.MakeFuzz(func(t *rapid.T) {
 		treesOfAnyGraph(t)
 		cascadesOfAnyGraph(t)

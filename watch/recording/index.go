@@ -8,6 +8,7 @@ import (
 	"io"
 	"runtime"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/klauspost/compress/zstd"
@@ -130,18 +131,19 @@ func pack(lines [][]byte) piece {
 		text = binary.AppendUvarint(text, uint64(len(line)))
 		text = append(text, line...)
 	}
-	var out bytes.Buffer
-	encoder, err := zstd.NewWriter(&out, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1), zstd.WithLowerEncoderMem(true))
-	if err == nil {
-		_, err = encoder.Write(text)
-		err = errors.Join(err, encoder.Close())
-	}
-	if err != nil { // memory does not fail to be written to
-		panic("recording: compress a chunk: " + err.Error())
-	}
-	p.lines = slices.Clip(out.Bytes())
+	p.lines = slices.Clip(packer().EncodeAll(text, nil))
 	return p
 }
+
+// packer compresses chunks, as many at once as there are cores. An encoder of its own
+// for each chunk costs more than compressing one of a few entries.
+var packer = sync.OnceValue(func() *zstd.Encoder {
+	encoder, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithLowerEncoderMem(true))
+	if err != nil { // only options can be wrong
+		panic("recording: compress chunks: " + err.Error())
+	}
+	return encoder
+})
 
 // unpack gives the entries of a chunk again.
 func unpack(c chunk) ([]state.Entry, error) {
