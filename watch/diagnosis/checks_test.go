@@ -106,6 +106,12 @@ status: {lastScheduleTime: "2026-03-01T10:30:00Z"}`, "MissedDeadline", state.Cer
 status: {failed: 3, conditions: [{type: Failed, status: "True", reason: BackoffLimitExceeded, message: too often}]}`, "BackoffLimit", state.Certain, "3 times"},
 		{"job's deadline", job + `spec: {activeDeadlineSeconds: 10}
 status: {failed: 1, conditions: [{type: Failed, status: "True", reason: DeadlineExceeded}]}`, "DeadlineExceeded", state.Certain, "10 seconds"},
+		{"failed before it had a node", docs(replaced(job, "{name: migrate}", "{name: migrate, uid: j}")+`status: {failed: 1, conditions: [{type: Failed, status: "True", reason: PodFailurePolicy, message: exit code 42}]}`, `
+apiVersion: v1
+kind: Pod
+metadata: {name: migrate-a, ownerReferences: [{apiVersion: batch/v1, kind: Job, name: migrate, uid: j, controller: true}]}
+spec: {nodeSelector: {disk: none}, containers: [{name: migrate, image: m}]}
+status: {phase: Failed, conditions: [{type: PodScheduled, status: "False", reason: Unschedulable, message: "0/1 nodes are available"}]}`, node), "PodFailurePolicy", state.Certain, "exit code 42"},
 		{"no metrics", autoscaler + `status: {conditions: [{type: ScalingActive, status: "False", reason: FailedGetResourceMetric, message: no metrics}]}`, "NoMetrics", state.Certain, "FailedGetResourceMetric"},
 		{"nothing to scale", autoscaler + `status: {conditions: [{type: AbleToScale, status: "False", reason: FailedGetScale, message: not found}]}`, "TargetMissing", state.Certain, "Deployment web"},
 		{"scaled off", autoscaler + `status: {conditions: [{type: ScalingActive, status: "False", reason: ScalingDisabled}]}`, "TargetAtZero", state.Certain, "leaves it alone"},

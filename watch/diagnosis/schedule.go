@@ -18,8 +18,8 @@ import (
 func unschedulable(f *Facts) []*draft {
 	return f.grouped(func(p *corev1.Pod) (string, *draft) {
 		c := condition(p, corev1.PodScheduled)
-		if c == nil || c.Status != corev1.ConditionFalse || c.Reason != corev1.PodReasonUnschedulable || p.Spec.NodeName != "" {
-			return "", nil
+		if c == nil || c.Status != corev1.ConditionFalse || c.Reason != corev1.PodReasonUnschedulable || p.Spec.NodeName != "" || p.Status.Phase == corev1.PodFailed {
+			return "", nil // a pod that has failed keeps the condition
 		}
 		r := podRef(p)
 		d := because("Unschedulable", r, "no node takes pod %s", p.Name)
