@@ -31,8 +31,8 @@ type State struct {
 }
 
 // passedOver are types that a plan speaks of only where a manifest names the object: records of events, heartbeats
-// and locks; the machines; and what merely mirrors other objects by address
-// (Endpoints mirror EndpointSlices, IPAddresses the Services).
+// and locks; the machines; what pods and nodes use at the moment; and what merely mirrors other objects by
+// address (Endpoints mirror EndpointSlices, IPAddresses the Services).
 var passedOver = map[string]bool{
 	"Event":                                    true,
 	"Event.events.k8s.io":                      true,
@@ -44,6 +44,8 @@ var passedOver = map[string]bool{
 	"Endpoints":                                true,
 	"IPAddress.networking.k8s.io":              true,
 	"StorageVersion.internal.apiserver.k8s.io": true,
+	"PodMetrics.metrics.k8s.io":                true,
+	"NodeMetrics.metrics.k8s.io":               true,
 }
 
 // Capture lists every type that the API server can list, several at a time. The

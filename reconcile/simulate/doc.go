@@ -7,11 +7,11 @@
 //	simulate/scheduler  the real kube-scheduler
 //	simulate/storage    a StorageClass and a provisioner for it
 //
+// simulate/metrics, the usage of nodes and pods, is served by the sandbox's API server.
+//
 // Start runs those that are wanted and joins what they know: Busy says why the
 // cluster has not come to rest, Seen how far its parts have followed the server.
 //
 // What is simulated ends at the API: there are no containers, no images, no
-// logs, no traffic, no load (and so no metrics for a HorizontalPodAutoscaler, which
-// then scales into its limits only)
-// and no failures but those asked for with Options.Pods.
+// logs, no traffic, no load and no failures but those asked for with Options.Pods.
 package simulate

@@ -55,18 +55,19 @@ func autoscalers(f *Facts) []*draft {
 				out = append(out, because("MissingRequest", r, "the autoscaler cannot compute the use of %s: %s has no request for it", m[1], m[2]).
 					see(r, path, words).next("set resources.requests.%s in the template of %s %s", m[1], target.Kind, target.Name))
 			case c.Type == autoscalingv2.ScalingActive && strings.HasPrefix(c.Reason, "FailedGet"):
+				group, next := metricsGroup(c.Reason, h.Namespace)
 				d := because("NoMetrics", r, "the autoscaler gets no metrics, and scales nothing without them").see(r, path, words)
 				served := false
 				for _, s := range f.APIServices {
-					if s.Group == "metrics.k8s.io" || s.Group == "custom.metrics.k8s.io" || s.Group == "external.metrics.k8s.io" {
-						served = served || s.Group == "metrics.k8s.io"
+					if s.Group == group {
+						served = true
 						d.see(state.Ref{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices", Name: s.Name}, "status.conditions[type=Available]", joinWords(s.Available, s.Reason, s.Message))
 					}
 				}
 				if f.Known["apiservices.apiregistration.k8s.io"] && !served {
-					d.Text = "the autoscaler gets no metrics: nothing serves metrics.k8s.io in this cluster"
+					d.Text = "the autoscaler gets no metrics: nothing serves " + group + " in this cluster"
 				}
-				out = append(out, d.next("is the metrics server running, and do the pods have requests? kubectl top pods%s", in(h.Namespace)))
+				out = append(out, d.next("%s", next))
 			default:
 				out = append(out, because("CannotScale", r, "the autoscaler cannot scale: %s", words).see(r, path, words).next("%s", kubectl("describe", r)))
 			}
@@ -79,6 +80,18 @@ func autoscalers(f *Facts) []*draft {
 		}
 	}
 	return out
+}
+
+// metricsGroup is the API group that an autoscaler asked in vain, by the reason of its
+// condition, and what to look at.
+func metricsGroup(reason, namespace string) (group, next string) {
+	switch reason {
+	case "FailedGetPodsMetric", "FailedGetObjectMetric":
+		return "custom.metrics.k8s.io", "is the adapter for custom metrics running? kubectl get apiservices"
+	case "FailedGetExternalMetric":
+		return "external.metrics.k8s.io", "is the adapter for external metrics running? kubectl get apiservices"
+	}
+	return "metrics.k8s.io", "is the metrics server running, and do the pods have requests? kubectl top pods" + in(namespace)
 }
 
 // missingRequest is what the autoscaler's controller says of pods without requests

@@ -67,7 +67,7 @@ func newAPIServer(ctx context.Context, dir string, config *wire.Config, auditFul
 	hooks := replacedHooks()
 	var chain *aggregatorapiserver.APIAggregator
 	err = withoutHooks(serverConfig.KubeAPIs.ControlPlane.Generic.DisabledPostStartHooks, slices.Collect(maps.Keys(hooks)), func() error {
-		chain, err = app.CreateServerChain(completedConfig)
+		chain, err = createServerChain(completedConfig)
 		return err
 	})
 	if err != nil {

@@ -29,5 +29,6 @@
 // mode 0700). kube-apiserver keeps all default admission plugins and the RBAC
 // bootstrap. No endpoint is maintained for Service default/kubernetes, because
 // its address would be a loopback address. There is no front proxy certificate:
-// aggregated API servers cannot verify who calls them.
+// aggregated API servers cannot verify who calls them. kube-apiserver serves
+// metrics.k8s.io itself (package reconcile/simulate/metrics).
 package controlplane

@@ -150,6 +150,60 @@ func TestOnlyTheTokenGetsIn(t *testing.T) {
 	}
 }
 
+// metrics.k8s.io is served as by metrics-server: for every client that discovers it,
+// and of pods as soon as they run.
+func TestMetricsAreServed(t *testing.T) {
+	c := newClient(t, shared)
+	group := c.must(http.MethodGet, "/apis/metrics.k8s.io", nil)
+	if preferred := group["preferredVersion"].(object)["version"]; preferred != "v1beta1" {
+		t.Errorf("preferred version %v", preferred)
+	}
+	service := c.must(http.MethodGet, "/apis/apiregistration.k8s.io/v1/apiservices/v1beta1.metrics.k8s.io", nil)
+	if spec := service["spec"].(object); spec["service"] != nil || spec["groupPriorityMinimum"] != 100.0 {
+		t.Errorf("APIService: %v", spec)
+	}
+	found := false
+	for _, group := range c.must(http.MethodGet, "/apis", nil)["groups"].([]any) {
+		found = found || group.(object)["name"] == "metrics.k8s.io"
+	}
+	if !found {
+		t.Error("/apis does not list metrics.k8s.io")
+	}
+
+	const core, metrics = "/api/v1/namespaces/default", "/apis/metrics.k8s.io/v1beta1/namespaces/default/pods"
+	c.must(http.MethodPost, core+"/serviceaccounts", named("v1", "ServiceAccount", "default"))
+	pod := named("v1", "Pod", "measured")
+	pod["metadata"].(object)["labels"] = object{"app": "measured"}
+	pod["metadata"].(object)["annotations"] = object{"kctl-ctrl.dev/cpu-usage": "250m"}
+	pod["spec"] = object{"automountServiceAccountToken": false, "containers": []any{object{"name": "web", "image": "web"}}}
+	c.must(http.MethodPost, core+"/pods", pod)
+	if items := c.must(http.MethodGet, metrics, nil)["items"]; len(items.([]any)) != 0 {
+		t.Errorf("a pod that does not run has metrics: %v", items)
+	}
+	pod = c.must(http.MethodGet, core+"/pods/measured", nil)
+	pod["status"] = object{"phase": "Running"}
+	c.must(http.MethodPut, core+"/pods/measured/status", pod)
+	for query, want := range map[string]int{"": 1, "?labelSelector=app%3Dmeasured": 1, "?labelSelector=app%3Dother": 0,
+		"?fieldSelector=metadata.name%3Dmeasured": 1, "?fieldSelector=metadata.name%3Dother": 0} {
+		if items, _ := c.must(http.MethodGet, metrics+query, nil)["items"].([]any); len(items) != want {
+			t.Errorf("%s: %d items, want %d", query, len(items), want)
+		}
+	}
+	one := c.must(http.MethodGet, metrics+"/measured", nil)
+	container := one["containers"].([]any)[0].(object)
+	if container["name"] != "web" || container["usage"].(object)["cpu"] != "250m" || one["timestamp"] == nil {
+		t.Errorf("metrics: %v", one)
+	}
+	if status, _ := c.do(http.MethodGet, metrics+"/none", nil); status != http.StatusNotFound {
+		t.Errorf("metrics of a pod that does not exist: %d", status)
+	}
+	for _, header := range []string{"Authorization: ", "Impersonate-User: system:kube-scheduler"} {
+		if status, _ := c.do(http.MethodGet, metrics, nil, header); status == http.StatusOK {
+			t.Errorf("%s: %d", header, status)
+		}
+	}
+}
+
 func TestServiceAccountTokensAreSigned(t *testing.T) {
 	c := newClient(t, shared)
 	c.must(http.MethodPost, "/api/v1/namespaces/default/serviceaccounts", named("v1", "ServiceAccount", "signed"))
