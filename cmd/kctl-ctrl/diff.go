@@ -11,12 +11,10 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
-	controllernames "k8s.io/kubernetes/cmd/kube-controller-manager/names"
 
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/plan"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/sandbox"
-	"github.com/kctl-ctrl/kctl-ctrl/reconcile/settle"
 	"github.com/kctl-ctrl/kctl-ctrl/render"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
@@ -51,8 +49,12 @@ ReplicaSets, pods, jobs and volumes appeared, were scaled, rolled or went.
 No cluster is needed and none is touched.
 
 Admission policies, quotas, limit ranges and classes among the manifests are in
-force before the objects they apply to. HorizontalPodAutoscalers scale into their
-limits only: no metrics are served, as if every metric were at its target.
+force before the objects they apply to. Namespaces, StorageClasses, PriorityClasses
+and RuntimeClasses that are named and not among them are created; the plan lists them.
+
+The usage of pods meets the targets of HorizontalPodAutoscalers, which then scale
+into their limits only. The annotations kctl-ctrl.dev/cpu-usage and
+kctl-ctrl.dev/memory-usage set the usage of a pod.
 
 Exit code: 0 if nothing would change, 1 if something would, more than 1 on an
 error. Without --base everything is new, so it is 1.`,
@@ -174,7 +176,7 @@ func (o *diffOptions) simulate(ctx context.Context, s *session, in diffInput) (*
 	options.Namespace = o.namespace
 
 	progress.line("waiting for the empty cluster to settle")
-	if _, err := o.settle(ctx, s, &input); err != nil {
+	if _, err := o.settle(ctx, s, cluster, &input); err != nil {
 		return nil, err
 	}
 	if input.Baseline, err = cluster.Capture(ctx); err != nil {
@@ -187,7 +189,7 @@ func (o *diffOptions) simulate(ctx context.Context, s *session, in diffInput) (*
 			return nil, fmt.Errorf("apply the base:\n%w", err)
 		}
 		progress.line("waiting for the base to settle")
-		if _, err := o.settle(ctx, s, &input); err != nil {
+		if _, err := o.settle(ctx, s, cluster, &input); err != nil {
 			return nil, err
 		}
 		if input.Start, err = cluster.Capture(ctx); err != nil {
@@ -210,7 +212,7 @@ func (o *diffOptions) simulate(ctx context.Context, s *session, in diffInput) (*
 		}
 	}
 	progress.line("waiting for the change to settle")
-	if input.Timers, err = o.settle(ctx, s, &input); err != nil {
+	if input.Timers, err = o.settle(ctx, s, cluster, &input); err != nil {
 		return nil, err
 	}
 	if input.End, err = cluster.Capture(ctx); err != nil {
@@ -233,17 +235,8 @@ func isNamespace(r plan.Result) bool {
 // timers are told from the objects, where they do not depend on the time that
 // this run took. Running out of time is not an error here: the plan then says
 // what still moved.
-func (o *diffOptions) settle(ctx context.Context, s *session, input *plan.Input) (timers []string, err error) {
-	later, err := s.waitSettled(ctx, o.timeout)
-	for round := 0; err == nil && round < maxScalings; round++ {
-		before := s.scalings.Load()
-		if !s.hurryAutoscalers(later) {
-			break
-		}
-		if later, err = s.waitSettled(ctx, o.timeout); s.scalings.Load() == before {
-			break
-		}
-	}
+func (o *diffOptions) settle(ctx context.Context, s *session, cluster *plan.Cluster, input *plan.Input) (timers []string, err error) {
+	later, err := o.settleScaled(ctx, s, cluster)
 	for _, due := range later {
 		if due.Retries > 0 {
 			timers = append(timers, fmt.Sprintf("%s keeps retrying %s", due.Controller, due.Key))
@@ -255,23 +248,6 @@ func (o *diffOptions) settle(ctx context.Context, s *session, input *plan.Input)
 		return timers, nil
 	}
 	return timers, err
-}
-
-// maxScalings bounds the rounds of autoscalers that scale each other's targets.
-const maxScalings = 10
-
-// hurryAutoscalers makes the keys ready that the HorizontalPodAutoscaler
-// controller looks at again every 15 s, and reports whether there were any.
-func (s *session) hurryAutoscalers(later []settle.Due) bool {
-	hurried := false
-	for _, due := range later {
-		if due.Controller == controllernames.HorizontalPodAutoscalerController {
-			// A key that became due meanwhile needs no hurrying.
-			_ = s.tap.RetryNow(due.Controller, due.Queue, due.Key)
-			hurried = true
-		}
-	}
-	return hurried
 }
 
 func (o *diffOptions) print(result *state.Plan, color bool) error {

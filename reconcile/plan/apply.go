@@ -32,8 +32,8 @@ const (
 	Changed   Action = "changed"
 	Unchanged Action = "unchanged"
 	Deleted   Action = "deleted"
-	// Implied is created like Created, without a manifest: a namespace or a
-	// StorageClass that objects name and nobody defines.
+	// Implied is created like Created, without a manifest: a namespace or a class
+	// that objects name and nobody defines.
 	Implied Action = "implied"
 	// Skipped was not sent; Note says why.
 	Skipped Action = "skipped"
@@ -168,7 +168,11 @@ func (a *applying) run(ctx context.Context, objects []Object) error {
 	if err != nil {
 		return err
 	}
-	requests = slices.Concat(requests, a.impliedNamespaces(requests), classes)
+	podClasses, err := a.impliedPodClasses(ctx, requests)
+	if err != nil {
+		return err
+	}
+	requests = slices.Concat(requests, a.impliedNamespaces(requests), classes, podClasses)
 	if err := a.yieldDefault(ctx, requests); err != nil {
 		return err
 	}
@@ -362,7 +366,7 @@ func (a *applying) send(ctx context.Context, r request) (*Result, error) {
 	switch {
 	case r.implied != "":
 		result.Action, result.Manifest, result.Note = Implied, nil, r.implied
-		if gvk := r.GroupVersionKind(); gvk.GroupKind() == classKind.GroupKind() {
+		if gvk := r.GroupVersionKind(); isClass[typeName(gvk.Group, gvk.Kind)] {
 			a.cluster.mu.Lock()
 			a.cluster.implied[uidOf(result.After)] = true
 			a.cluster.mu.Unlock()

@@ -1,10 +1,15 @@
 package plan
 
 import (
+	"context"
 	"fmt"
+	"slices"
 	"strings"
+	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 const autoscalerType = "HorizontalPodAutoscaler.autoscaling"
@@ -81,4 +86,54 @@ func (w *world) autoscaled() []string {
 		texts = append(texts, text+": leave it out of the manifest")
 	}
 	return texts
+}
+
+// metersOthers reports whether an autoscaler goes by metrics that the sandbox does
+// not serve.
+func metersOthers(autoscaler map[string]any) bool {
+	metrics, _, _ := unstructured.NestedSlice(autoscaler, "spec", "metrics")
+	return slices.ContainsFunc(metrics, func(metric any) bool {
+		m, _ := metric.(map[string]any)
+		return m["type"] == "Pods" || m["type"] == "Object" || m["type"] == "External"
+	})
+}
+
+// defaultPeriod is that of the policies of an autoscaler that has none of its own.
+const defaultPeriod = 15 * time.Second
+
+// limitedBy reports whether an autoscaler would scale further if its policies allowed
+// it, and after what time they do.
+func limitedBy(autoscaler map[string]any) (time.Duration, bool) {
+	c := conditionsOf(autoscaler)["ScalingLimited"]
+	direction := map[string]string{"ScaleUpLimit": "scaleUp", "ScaleDownLimit": "scaleDown"}[c.reason]
+	if c.status != "True" || direction == "" || fieldText(autoscaler, "spec", "behavior", direction, "selectPolicy") == "Disabled" {
+		return 0, false
+	}
+	period := time.Duration(0)
+	policies, _, _ := unstructured.NestedSlice(autoscaler, "spec", "behavior", direction, "policies")
+	for _, policy := range policies {
+		policy, _ := policy.(map[string]any)
+		period = max(period, time.Duration(number(policy, "periodSeconds"))*time.Second)
+	}
+	if period == 0 {
+		period = defaultPeriod
+	}
+	return period, true
+}
+
+var autoscalers = schema.GroupVersionResource{Group: "autoscaling", Version: "v2", Resource: "horizontalpodautoscalers"}
+
+// ScalesOn is how long it may take until an autoscaler that its policies limit scales
+// further; 0 if there is none.
+func (c *Cluster) ScalesOn(ctx context.Context) (time.Duration, error) {
+	list, err := c.objects.Resource(autoscalers).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return 0, fmt.Errorf("list the autoscalers: %w", message(err))
+	}
+	longest := time.Duration(0)
+	for _, autoscaler := range list.Items {
+		period, _ := limitedBy(autoscaler.Object)
+		longest = max(longest, period)
+	}
+	return longest, nil
 }

@@ -30,8 +30,8 @@ type Cluster struct {
 	heard  *warnings
 
 	mu sync.Mutex
-	// implied are the UIDs of StorageClasses that Apply made up; named are the
-	// types of the objects applied.
+	// implied are the UIDs of classes that Apply made up; named are the types of
+	// the objects applied.
 	implied, named map[string]bool
 }
 

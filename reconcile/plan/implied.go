@@ -3,6 +3,8 @@ package plan
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -107,6 +109,91 @@ func (a *applying) impliedClasses(ctx context.Context, requests []request) ([]re
 	return implied, nil
 }
 
+// isClass are the types of objects that Apply makes up where objects name one and
+// nobody defines it: clusters have them from their administrators.
+var isClass = map[string]bool{
+	"StorageClass.storage.k8s.io":     true,
+	"PriorityClass.scheduling.k8s.io": true,
+	"RuntimeClass.node.k8s.io":        true,
+}
+
+// podClass is a type of objects that pods name, and without which admission rejects
+// them.
+type podClass struct {
+	kind schema.GroupVersionKind
+	// field of a pod's spec has the name.
+	field string
+	// content is what is taken for a class of which only the name is known.
+	content func(name string) map[string]any
+	taken   string
+}
+
+var podClasses = []podClass{
+	{
+		kind: schema.GroupVersionKind{Group: "scheduling.k8s.io", Version: "v1", Kind: "PriorityClass"}, field: "priorityClassName",
+		content: func(string) map[string]any { return map[string]any{"value": int64(0)} },
+		taken:   "value unknown, 0 taken",
+	},
+	{
+		kind: schema.GroupVersionKind{Group: "node.k8s.io", Version: "v1", Kind: "RuntimeClass"}, field: "runtimeClassName",
+		content: func(name string) map[string]any {
+			// A handler is a DNS label, a name may have dots.
+			return map[string]any{"handler": strings.Trim(strings.ReplaceAll(name, ".", "-")[:min(len(name), 63)], "-")}
+		},
+		taken: "overhead and node selector unknown, none taken",
+	},
+}
+
+// impliedPodClasses are the classes that pods name and that nobody defines. Without
+// them admission would reject the pods, and a plan would say nothing else of them.
+func (a *applying) impliedPodClasses(ctx context.Context, requests []request) ([]request, error) {
+	var implied []request
+	for _, class := range podClasses {
+		named := map[string]request{}
+		var names []string
+		for _, r := range requests {
+			name := fieldText(podSpecOf(r.Object.Object), class.field)
+			if _, known := named[name]; name != "" && !known {
+				named[name] = r
+				names = append(names, name)
+			}
+		}
+		if len(names) == 0 {
+			continue
+		}
+		mapping, err := a.cluster.mapping(class.kind)
+		if err != nil {
+			continue
+		}
+		there, err := a.cluster.client(mapping, "").List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return nil, fmt.Errorf("list what pods may name in %s: %w", class.field, message(err))
+		}
+		known := map[string]bool{}
+		for _, o := range there.Items {
+			known[o.GetName()] = true
+		}
+		for _, r := range requests {
+			if r.GroupVersionKind().GroupKind() == class.kind.GroupKind() {
+				known[r.GetName()] = true
+			}
+		}
+		for _, name := range names {
+			if known[name] {
+				continue
+			}
+			u := &unstructured.Unstructured{Object: class.content(name)}
+			u.SetGroupVersionKind(class.kind)
+			u.SetName(name)
+			implied = append(implied, request{
+				Object: Object{Unstructured: u, Source: named[name].Source}, mapping: mapping,
+				implied: "implied by the pods that name it: " + class.taken,
+			})
+		}
+	}
+	return implied, nil
+}
+
 // classesOf are the StorageClasses by which an object, or what its controller
 // makes of it, claims volumes that are still to be provisioned.
 func classesOf(content map[string]any) []string {
@@ -117,8 +204,8 @@ func classesOf(content map[string]any) []string {
 			names = append(names, name)
 		}
 	}
-	pod := func(content map[string]any, path ...string) {
-		volumes, _, _ := unstructured.NestedSlice(content, append(path, "spec", "volumes")...)
+	pod := func(spec map[string]any) {
+		volumes, _, _ := unstructured.NestedSlice(spec, "volumes")
 		for _, volume := range volumes {
 			volume, _ := volume.(map[string]any)
 			if template, found, _ := unstructured.NestedMap(volume, "ephemeral", "volumeClaimTemplate"); found {
@@ -127,17 +214,10 @@ func classesOf(content map[string]any) []string {
 		}
 	}
 	group, kind := groupKind(content)
-	switch t := typeName(group, kind); t {
-	case "PersistentVolumeClaim":
+	switch t := typeName(group, kind); {
+	case t == "PersistentVolumeClaim":
 		claim(content)
-	case "Pod":
-		pod(content)
-	default:
-		template, makes := makesPods[t]
-		if !makes {
-			return nil
-		}
-		pod(content, template...)
+	case makesPods[t] != nil:
 		claims, _, _ := unstructured.NestedSlice(content, "spec", "volumeClaimTemplates")
 		for _, template := range claims {
 			if template, ok := template.(map[string]any); ok {
@@ -145,5 +225,21 @@ func classesOf(content map[string]any) []string {
 			}
 		}
 	}
+	if spec := podSpecOf(content); spec != nil {
+		pod(spec)
+	}
 	return names
+}
+
+// podSpecOf is the spec of a pod, or of the pods that an object's controller makes;
+// nil for other objects.
+func podSpecOf(content map[string]any) map[string]any {
+	group, kind := groupKind(content)
+	t := typeName(group, kind)
+	template, makes := makesPods[t]
+	if !makes && t != "Pod" {
+		return nil
+	}
+	spec, _, _ := unstructured.NestedMap(content, append(slices.Clone(template), "spec")...)
+	return spec
 }

@@ -121,3 +121,76 @@ func TestNoClassIsImpliedWithoutADefault(t *testing.T) {
 		}
 	}
 }
+
+const podsOfClasses = `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, namespace: shop}
+spec: {template: {spec: {priorityClassName: gold}}}
+---
+apiVersion: batch/v1
+kind: CronJob
+metadata: {name: report, namespace: shop}
+spec: {suspend: true, jobTemplate: {spec: {template: {spec: {priorityClassName: gold, runtimeClassName: gvisor.v2}}}}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: a, namespace: shop}
+spec: {priorityClassName: system-node-critical, runtimeClassName: own}
+---
+apiVersion: node.k8s.io/v1
+kind: RuntimeClass
+metadata: {name: own}
+handler: own
+`
+
+// Pods that name a class are not rejected here where the cluster has it from its
+// administrators; what is taken for it is said.
+func TestImpliedPodClasses(t *testing.T) {
+	s, cluster := newFakeServer(t)
+	s.store("priorityclasses/system-node-critical", map[string]any{
+		"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": map[string]any{"name": "system-node-critical"}, "value": 2000001000.0,
+	})
+	applied, err := cluster.Apply(t.Context(), mustParse(t, podsOfClasses), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var implied []string
+	for _, r := range applied.Results {
+		if r.Action == Implied && r.Mapping.Resource.Resource != "namespaces" {
+			implied = append(implied, describe(r.object())+": "+r.Note)
+		}
+	}
+	wantLines(t, "implied", implied, `
+PriorityClass gold: implied by the pods that name it: value unknown, 0 taken
+RuntimeClass gvisor.v2: implied by the pods that name it: overhead and node selector unknown, none taken
+`)
+	if class := s.objects["runtimeclasses/gvisor.v2"]; class["handler"] != "gvisor-v2" {
+		t.Errorf("class %v", class)
+	}
+	before := strings.Join(s.writes, "\n")
+	if strings.Index(before, "apply priorityclasses/gold") > strings.Index(before, "apply deployments/") {
+		t.Errorf("pods came before their classes:\n%s", before)
+	}
+	for _, in := range []Input{{After: applied}, {Before: applied, After: &Applied{}}} {
+		remarks := strings.Join(Compare(in).NotSimulated, "\n")
+		for _, want := range []string{
+			"implied: PriorityClasses that no manifest defines, value unknown, 0 taken (gold)",
+			"implied: RuntimeClasses that no manifest defines, overhead and node selector unknown, none taken (gvisor.v2)",
+		} {
+			if !strings.Contains(remarks, want) {
+				t.Errorf("%q is not in %s", want, remarks)
+			}
+		}
+	}
+
+	// What a set brings takes the place of what was made up, whatever cannot be changed in it.
+	mine := mustParse(t, "{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: gold}, value: 1000}")
+	again, err := cluster.Apply(t.Context(), mine, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := again.Results[0]; r.Action != Created || r.Before != nil || len(again.Displaced) != 1 {
+		t.Errorf("the set's own class: %+v", r)
+	}
+}

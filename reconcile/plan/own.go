@@ -35,29 +35,39 @@ func simulated(content map[string]any) bool {
 	return made
 }
 
+// metricsGroup is served by the sandbox's API server (package
+// reconcile/simulate/metrics), with an APIService that kube-apiserver writes.
+const metricsGroup = "metrics.k8s.io"
+
+func servesMetrics(content map[string]any) bool {
+	group, kind := groupKind(content)
+	return typeName(group, kind) == "APIService.apiregistration.k8s.io" && fieldText(content, "spec", "group") == metricsGroup
+}
+
 // yields reports whether an object that exists makes way for a manifest: it is the
-// simulation's, or a StorageClass that Apply made up for claims.
+// simulation's, or a class that Apply made up.
 func (c *Cluster) yields(content map[string]any) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.implied[uidOf(content)] || simulated(content)
+	return c.implied[uidOf(content)] || simulated(content) || servesMetrics(content)
 }
 
-// makeRoom takes an object out of the way of a manifest. The fields of a
-// StorageClass cannot be changed: it is deleted. A Node stays, with the pods on it,
-// and becomes the manifest's.
+// makeRoom takes an object out of the way of a manifest. The fields of a class cannot
+// be changed: it is deleted. A Node stays, with the pods on it, and becomes the
+// manifest's; so does the APIService of metrics, whose manifest is not sent.
 //
 // It reports whether the object now counts as not having been there.
 func (a *applying) makeRoom(ctx context.Context, r request, before map[string]any) (bool, error) {
 	gvk := r.GroupVersionKind()
 	t := typeName(gvk.Group, gvk.Kind)
-	if t != "StorageClass.storage.k8s.io" && t != "Node" {
+	stays := t == "Node" || t == "APIService.apiregistration.k8s.io"
+	if !stays && !isClass[t] {
 		return false, nil
 	}
 	a.mu.Lock()
 	a.applied.Displaced = append(a.applied.Displaced, uidOf(before))
 	a.mu.Unlock()
-	if t == "Node" {
+	if stays {
 		return true, nil
 	}
 	err := a.cluster.client(r.mapping, "").Delete(ctx, r.GetName(), metav1.DeleteOptions{})

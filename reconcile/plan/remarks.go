@@ -127,6 +127,14 @@ func (w *world) troubleOf(i *item, content map[string]any) string {
 		if c := conditions["NamesAccepted"]; c.status == "False" {
 			return say("is not served", c)
 		}
+	case autoscalerType:
+		if c := conditions["AbleToScale"]; c.status == "False" {
+			return say("cannot scale", c)
+		}
+		// Of custom and external metrics notSimulated tells.
+		if c := conditions["ScalingActive"]; c.status == "False" && (c.reason == "FailedGetResourceMetric" || c.reason == "FailedGetContainerResourceMetric") {
+			return say("cannot compute a number of replicas", c)
+		}
 	case "Namespace":
 		for _, name := range slices.Sorted(maps.Keys(conditions)) {
 			if c := conditions[name]; strings.HasPrefix(name, "Namespace") && c.status == "True" {
@@ -151,6 +159,13 @@ func (w *world) timers() []string {
 		case "Namespace":
 			if terminating(i.end) {
 				texts = append(texts, fmt.Sprintf("Namespace %s is emptied, and then goes", i.name))
+			}
+		case autoscalerType:
+			if c := conditions["AbleToScale"]; c.status == "True" && (c.reason == "ScaleDownStabilized" || c.reason == "ScaleUpStabilized") {
+				texts = append(texts, fmt.Sprintf("HorizontalPodAutoscaler %s scales after its stabilization window: %s", object, w.scrub.text(c.message)))
+			}
+			if _, limited := limitedBy(i.end); limited {
+				texts = append(texts, fmt.Sprintf("HorizontalPodAutoscaler %s scales on: its policies limit how much it scales at once", object))
 			}
 		case "Deployment.apps":
 			c := conditions["Progressing"]
@@ -201,9 +216,11 @@ func (w *world) notSimulated(in Input) []string {
 		if i.result == nil {
 			continue
 		}
+		if t == autoscalerType && metersOthers(i.end) {
+			kinds["other metrics"] = append(kinds["other metrics"], name)
+		}
 		switch {
-		case i.result.Action == Implied && t == "StorageClass.storage.k8s.io":
-			kinds["implied class"] = append(kinds["implied class"], name)
+		case i.result.Action == Implied && isClass[t]: // of these below
 		case t == "StorageClass.storage.k8s.io" && fieldText(i.end, "provisioner") == "kubernetes.io/no-provisioner":
 		case custom[t]:
 			customSeen[t] = true
@@ -221,6 +238,17 @@ func (w *world) notSimulated(in Input) []string {
 			kinds[t] = append(kinds[t], name)
 		}
 	}
+	for _, applied := range []*Applied{in.Before, in.After} {
+		if applied == nil {
+			continue
+		}
+		for _, r := range applied.Results {
+			id := identityOf(r.object())
+			if key := "implied " + id.kind; r.Action == Implied && !slices.Contains(kinds[key], id.name) {
+				kinds[key] = append(kinds[key], id.name)
+			}
+		}
+	}
 	var texts []string
 	add := func(key, format string) {
 		if names := kinds[key]; len(names) > 0 {
@@ -231,11 +259,14 @@ func (w *world) notSimulated(in Input) []string {
 		texts = append(texts, "kubelet: images are not pulled and containers do not run; pods become ready, and those of Jobs succeed, without probes")
 	}
 	add("LoadBalancer", "cloud: LoadBalancer Services get no address (%s)")
-	add("implied class", "storage: StorageClasses that no manifest defines provision at once (%s)")
+	add("implied StorageClass", "storage: StorageClasses that no manifest defines provision at once (%s)")
+	add("implied PriorityClass", "implied: PriorityClasses that no manifest defines, value unknown, 0 taken (%s)")
+	add("implied RuntimeClass", "implied: RuntimeClasses that no manifest defines, overhead and node selector unknown, none taken (%s)")
 	add("StorageClass.storage.k8s.io", "storage: provisioners do not run; volumes of their StorageClasses appear at once (%s)")
 	add("Ingress.networking.k8s.io", "ingress controller: Ingresses get no address (%s)")
 	add("NetworkPolicy.networking.k8s.io", "network: policies are stored and not enforced (%s)")
-	add("HorizontalPodAutoscaler.autoscaling", "metrics: none are served; HorizontalPodAutoscalers keep the number of replicas within their limits, as with every metric at its target (%s)")
+	add(autoscalerType, "metrics: containers use nothing; usage of CPU and memory is what meets the target of HorizontalPodAutoscalers, but for pods with an annotation kctl-ctrl.dev/cpu-usage or kctl-ctrl.dev/memory-usage (%s)")
+	add("other metrics", "metrics: custom and external metrics are not served (HorizontalPodAutoscaler %s)")
 	add("MutatingWebhookConfiguration.admissionregistration.k8s.io", "admission webhooks: not called (MutatingWebhookConfiguration %s)")
 	add("ValidatingWebhookConfiguration.admissionregistration.k8s.io", "admission webhooks: not called (ValidatingWebhookConfiguration %s)")
 	add("APIService.apiregistration.k8s.io", "aggregated APIs: not served (%s)")

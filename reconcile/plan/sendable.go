@@ -47,6 +47,9 @@ func sendable(o Object) (content map[string]any, note string) {
 		}
 		return content, "its webhooks are not called: nothing serves them here"
 	case "APIService.apiregistration.k8s.io":
+		if fieldText(content, "spec", "group") == metricsGroup {
+			return nil, "not sent: the sandbox serves " + metricsGroup + " itself"
+		}
 		if backend, _, _ := unstructured.NestedMap(content, "spec", "service"); backend != nil {
 			return nil, fmt.Sprintf("not sent: nothing serves Service %v/%v here", backend["namespace"], backend["name"])
 		}
