@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/document"
 )
 
 // PlanOptions shape a plan.
@@ -21,7 +21,7 @@ type PlanOptions struct {
 // "-" for what goes, "~" for what changes, "=" for what stays and stands there
 // for what is below it; colour only repeats them. Lines are never cut to a
 // width: half a warning is none.
-func WritePlan(w io.Writer, p state.Plan, opts PlanOptions) error {
+func WritePlan(w io.Writer, p document.Plan, opts PlanOptions) error {
 	t := planText{opts: opts}
 	t.headline(p)
 	t.trees(p.Roots)
@@ -59,7 +59,7 @@ func (t *planText) list(title string, s style, texts []string) {
 	}
 }
 
-func (t *planText) headline(p state.Plan) {
+func (t *planText) headline(p document.Plan) {
 	s := p.Summary
 	if !p.HasChanges {
 		text := "No changes: " + counted(s.Unchanged, "object stays as it is", "objects stay as they are") + ", and the controllers have nothing to do."
@@ -81,7 +81,7 @@ func (t *planText) headline(p state.Plan) {
 }
 
 // tallies is "3 Pods created, 1 deleted; 1 ReplicaSet created, 1 scaled".
-func tallies(list []state.PlanTally) string {
+func tallies(list []document.PlanTally) string {
 	var kinds []string
 	for _, tally := range list {
 		var parts []string
@@ -121,16 +121,16 @@ func many(kind string) string {
 // row is a line of the tree in two columns.
 type row struct {
 	depth  int
-	action state.PlanAction
+	action document.PlanAction
 	name   string
 	facts  string
 	note   string
 }
 
-func (t *planText) trees(roots []state.PlanNode) {
+func (t *planText) trees(roots []document.PlanNode) {
 	for len(roots) > 0 {
 		namespace := roots[0].Namespace
-		end := slices.IndexFunc(roots, func(n state.PlanNode) bool { return n.Namespace != namespace })
+		end := slices.IndexFunc(roots, func(n document.PlanNode) bool { return n.Namespace != namespace })
 		if end < 0 {
 			end = len(roots)
 		}
@@ -141,7 +141,7 @@ func (t *planText) trees(roots []state.PlanNode) {
 		}
 		var rows []row
 		for _, root := range roots[:end] {
-			rows = appendRows(rows, 1, []state.PlanNode{root}, [][]string{{root.Name}})
+			rows = appendRows(rows, 1, []document.PlanNode{root}, [][]string{{root.Name}})
 		}
 		t.rows(rows)
 		roots = roots[end:]
@@ -179,21 +179,21 @@ func prefixed(yes bool, text string) string {
 	return ""
 }
 
-func markerOf(action state.PlanAction) (string, style) {
+func markerOf(action document.PlanAction) (string, style) {
 	switch action {
-	case state.PlanCreated:
+	case document.PlanCreated:
 		return "+", green
-	case state.PlanDeleted:
+	case document.PlanDeleted:
 		return "-", red
-	case state.PlanUnchanged:
+	case document.PlanUnchanged:
 		return "=", dim
 	default:
 		return "~", yellow
 	}
 }
 
-func nameStyleOf(action state.PlanAction) style {
-	if action == state.PlanUnchanged {
+func nameStyleOf(action document.PlanAction) style {
+	if action == document.PlanUnchanged {
 		return dim
 	}
 	return plain
@@ -201,7 +201,7 @@ func nameStyleOf(action state.PlanAction) style {
 
 // appendRows adds nodes and what is below them. names are those each node
 // stands for.
-func appendRows(rows []row, depth int, nodes []state.PlanNode, names [][]string) []row {
+func appendRows(rows []row, depth int, nodes []document.PlanNode, names [][]string) []row {
 	for i, n := range nodes {
 		rows = append(rows, row{depth, n.Action, title(n, names[i]), facts(n), n.Note})
 		children, childNames := folded(n.Children)
@@ -211,8 +211,8 @@ func appendRows(rows []row, depth int, nodes []state.PlanNode, names [][]string)
 }
 
 // folded puts siblings together that differ in nothing but their names.
-func folded(nodes []state.PlanNode) ([]state.PlanNode, [][]string) {
-	var out []state.PlanNode
+func folded(nodes []document.PlanNode) ([]document.PlanNode, [][]string) {
+	var out []document.PlanNode
 	var names [][]string
 	at := map[string]int{}
 	for _, n := range nodes {
@@ -229,7 +229,7 @@ func folded(nodes []state.PlanNode) ([]state.PlanNode, [][]string) {
 	return out, names
 }
 
-func signature(n state.PlanNode) string {
+func signature(n document.PlanNode) string {
 	n.Name, n.Source = "", ""
 	children := n.Children
 	n.Children = nil
@@ -248,7 +248,7 @@ func signature(n state.PlanNode) string {
 }
 
 // addUp adds the counts of b, which has the same signature, to a.
-func addUp(a, b state.PlanNode) state.PlanNode {
+func addUp(a, b document.PlanNode) document.PlanNode {
 	a.Counts.Created += b.Counts.Created
 	a.Counts.Changed += b.Counts.Changed
 	a.Counts.Replaced += b.Counts.Replaced
@@ -265,11 +265,11 @@ func addUp(a, b state.PlanNode) state.PlanNode {
 const maxNames = 3
 
 // title is "Deployment web", "4 Pods web-7c9d4f-*", "Pods db-0, db-1".
-func title(n state.PlanNode, names []string) string {
+func title(n document.PlanNode, names []string) string {
 	kind := n.Kind
 	c := n.Counts
 	touched := c.Created + c.Changed + c.Replaced + c.Deleted
-	if n.Action == state.PlanReplaced && c.Created > 0 {
+	if n.Action == document.PlanReplaced && c.Created > 0 {
 		touched = c.Created + c.Replaced
 	}
 	switch {
@@ -286,7 +286,7 @@ func title(n state.PlanNode, names []string) string {
 }
 
 // mixed reports whether one action does not tell what happened to all members.
-func mixed(n state.PlanNode) bool {
+func mixed(n document.PlanNode) bool {
 	c := n.Counts
 	kinds := 0
 	for _, count := range []int{c.Created, c.Changed, c.Replaced, c.Deleted} {
@@ -294,11 +294,11 @@ func mixed(n state.PlanNode) bool {
 			kinds++
 		}
 	}
-	return kinds > 1 && n.Action != state.PlanReplaced
+	return kinds > 1 && n.Action != document.PlanReplaced
 }
 
 // facts is what happened to a node, in words.
-func facts(n state.PlanNode) string {
+func facts(n document.PlanNode) string {
 	var parts []string
 	c := n.Counts
 	switch {
@@ -311,19 +311,19 @@ func facts(n state.PlanNode) string {
 				parts = append(parts, fmt.Sprintf("%d %s", some.n, some.verb))
 			}
 		}
-	case n.Action == state.PlanUnchanged:
+	case n.Action == document.PlanUnchanged:
 		return ""
-	case n.Action == state.PlanChanged && (n.Scale != nil || n.Status.From != n.Status.To):
+	case n.Action == document.PlanChanged && (n.Scale != nil || n.Status.From != n.Status.To):
 	default:
 		parts = append(parts, string(n.Action))
 	}
 	if c.Unchanged > 0 {
 		parts = append(parts, fmt.Sprintf("%d kept", c.Unchanged))
 	}
-	if n.Scale != nil && n.Action != state.PlanDeleted {
+	if n.Scale != nil && n.Action != document.PlanDeleted {
 		switch {
-		case n.Action == state.PlanCreated && strings.Contains(n.Status.To, "/"):
-		case n.Action == state.PlanCreated:
+		case n.Action == document.PlanCreated && strings.Contains(n.Status.To, "/"):
+		case n.Action == document.PlanCreated:
 			parts = append(parts, counted(int(n.Scale.To), "replica", "replicas"))
 		default:
 			parts = append(parts, fmt.Sprintf("scaled %d → %d", n.Scale.From, n.Scale.To))
@@ -337,7 +337,7 @@ func facts(n state.PlanNode) string {
 
 // transition is "3/3 → 4/4 ready", "allowed: 1 → 2", "pending → bound", "ready":
 // words that both begin or end in are said once.
-func transition(s state.PlanTransition) string {
+func transition(s document.PlanTransition) string {
 	if s.From == s.To || s.From == "" || s.To == "" {
 		return s.To
 	}

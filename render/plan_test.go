@@ -10,6 +10,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/kctl-ctrl/kctl-ctrl/watch/document"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -28,7 +29,7 @@ func TestWritePlan(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var p state.Plan
+			var p document.Plan
 			if err := yaml.UnmarshalStrict(raw, &p); err != nil {
 				t.Fatal(err)
 			}
@@ -61,12 +62,12 @@ func TestWritePlan(t *testing.T) {
 // terminal as it is.
 func TestWritePlanIsInert(t *testing.T) {
 	const evil = "a\x1b]0;x\x07b\u202ec\u009b31m\nd"
-	object := state.PlanObject{Kind: evil, Namespace: evil, Name: evil}
-	p := state.Plan{
+	object := document.PlanObject{Kind: evil, Namespace: evil, Name: evil}
+	p := document.Plan{
 		KubernetesVersion: evil, HasChanges: true,
-		Summary:      state.PlanSummary{Controllers: []state.PlanTally{{Kind: evil, PlanCounts: state.PlanCounts{Created: 1}}}},
-		Roots:        []state.PlanNode{{PlanObject: object, Note: evil, Status: state.PlanTransition{From: evil, To: evil + evil}, Children: []state.PlanNode{{PlanObject: object}}}},
-		FieldDiffs:   []state.PlanFieldDiff{{PlanObject: object, Changes: []state.FieldChange{{Path: evil, Old: `"` + evil + `"`, New: `"a\u001b[31m\nb"`}, {Path: evil, Old: `"x\u001b[1m\ny"`, New: `"z\u202e\ny"`}}}},
+		Summary:      document.PlanSummary{Controllers: []document.PlanTally{{Kind: evil, PlanCounts: document.PlanCounts{Created: 1}}}},
+		Roots:        []document.PlanNode{{PlanObject: object, Note: evil, Status: document.PlanTransition{From: evil, To: evil + evil}, Children: []document.PlanNode{{PlanObject: object}}}},
+		FieldDiffs:   []document.PlanFieldDiff{{PlanObject: object, Changes: []state.FieldChange{{Path: evil, Old: `"` + evil + `"`, New: `"a\u001b[31m\nb"`}, {Path: evil, Old: `"x\u001b[1m\ny"`, New: `"z\u202e\ny"`}}}},
 		Warnings:     []string{evil},
 		NotSimulated: []string{evil},
 		Timers:       []string{evil},
@@ -96,8 +97,8 @@ func TestLargeValues(t *testing.T) {
 		return string(b)
 	}
 	oneLine, lines := strings.Repeat("x", 70_000), strings.Repeat("a line\n", 20_000)
-	p := state.Plan{HasChanges: true, FieldDiffs: []state.PlanFieldDiff{{
-		PlanObject: state.PlanObject{Kind: "ConfigMap", Namespace: "shop", Name: "web"}, By: state.PlanByUser, Count: 1,
+	p := document.Plan{HasChanges: true, FieldDiffs: []document.PlanFieldDiff{{
+		PlanObject: document.PlanObject{Kind: "ConfigMap", Namespace: "shop", Name: "web"}, By: document.PlanByUser, Count: 1,
 		Changes: []state.FieldChange{
 			{Path: "data.one", Old: quoted(oneLine + "old"), New: quoted(oneLine + "new")},
 			{Path: "data.lines", Old: quoted(lines + "old\n" + lines), New: quoted(lines + "new\n" + lines)},

@@ -9,27 +9,28 @@ import (
 
 	"github.com/aymanbagabas/go-udiff"
 
+	"github.com/kctl-ctrl/kctl-ctrl/watch/document"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
 // fields prints the changed fields of each object: the user's own first, then
 // the API server's defaults, then what controllers wrote.
-func (t *planText) fields(diffs []state.PlanFieldDiff) {
+func (t *planText) fields(diffs []document.PlanFieldDiff) {
 	if len(diffs) == 0 {
 		return
 	}
 	t.heading("Fields")
-	var object state.PlanObject
+	var object document.PlanObject
 	for i, d := range diffs {
 		if i == 0 || d.PlanObject != object {
 			t.print(1, line{{objectTitle(d), plain}})
 		}
 		object = d.PlanObject
 		switch {
-		case d.By == state.PlanByServer:
+		case d.By == document.PlanByServer:
 			t.print(2, line{{"and " + counted(len(d.Changes), "default", "defaults") + " set by the API server", dim}})
 			continue
-		case d.By == state.PlanByControllers:
+		case d.By == document.PlanByControllers:
 			t.print(2, line{{"by controllers:", dim}})
 		}
 		for _, change := range d.Changes {
@@ -38,7 +39,7 @@ func (t *planText) fields(diffs []state.PlanFieldDiff) {
 	}
 }
 
-func objectTitle(d state.PlanFieldDiff) string {
+func objectTitle(d document.PlanFieldDiff) string {
 	name := strings.TrimPrefix(d.Namespace+"/"+d.Name, "/")
 	if d.Count > 1 {
 		return counted(d.Count, d.Kind, many(d.Kind)) + " " + name

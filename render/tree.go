@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kctl-ctrl/kctl-ctrl/watch/document"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -32,7 +33,7 @@ type TreeOptions struct {
 //
 // Columns that would be empty are left out: namespaces where there is only one,
 // finalizers, notes.
-func WriteTree(w io.Writer, tree state.OwnerTree, opts TreeOptions) error {
+func WriteTree(w io.Writer, tree document.OwnerTree, opts TreeOptions) error {
 	if len(tree.Roots) == 0 {
 		return nil
 	}
@@ -48,10 +49,10 @@ func WriteTree(w io.Writer, tree state.OwnerTree, opts TreeOptions) error {
 	return err
 }
 
-func severalNamespaces(roots []*state.OwnerNode) bool {
+func severalNamespaces(roots []*document.OwnerNode) bool {
 	seen := map[string]bool{}
 	for _, r := range roots {
-		r.Walk(func(n *state.OwnerNode) { seen[n.Object.Namespace] = true })
+		r.Walk(func(n *document.OwnerNode) { seen[n.Object.Namespace] = true })
 	}
 	return len(seen) > 1
 }
@@ -64,7 +65,7 @@ type treeText struct {
 
 // node adds a node's row, with lead before it, and the rows below it, with
 // below before theirs.
-func (t *treeText) node(n *state.OwnerNode, lead, below string) {
+func (t *treeText) node(n *document.OwnerNode, lead, below string) {
 	row := make([]cell, len(t.grid.titles))
 	if t.namespaces {
 		row[0] = cell{text: n.Object.Namespace}
@@ -108,7 +109,7 @@ func TreeBranch(last bool) (branch, below string) {
 	return "├── ", "│   "
 }
 
-func (t *treeText) nameStyle(n *state.OwnerNode) style {
+func (t *treeText) nameStyle(n *document.OwnerNode) style {
 	switch {
 	case n.Absent:
 		return dim
@@ -127,7 +128,7 @@ func (t *treeText) age(created time.Time) string {
 
 // KindName is "Deployment/web", with its API group where that is not one of
 // Kubernetes' own: "Service.serving.knative.dev/web".
-func KindName(o state.OwnedObject) string {
+func KindName(o document.OwnedObject) string {
 	kind := o.Kind
 	if kind == "" {
 		kind = o.Resource
@@ -138,13 +139,13 @@ func KindName(o state.OwnedObject) string {
 	return kind + "/" + o.Name
 }
 
-func healthStyle(h state.Health) style {
+func healthStyle(h document.Health) style {
 	switch h {
-	case state.HealthReady:
+	case document.HealthReady:
 		return green
-	case state.HealthProgressing:
+	case document.HealthProgressing:
 		return yellow
-	case state.HealthFailed:
+	case document.HealthFailed:
 		return red
 	}
 	return plain
@@ -152,7 +153,7 @@ func healthStyle(h state.Health) style {
 
 // Ownership says how an object hangs on the owner above it: "controller,blocks". It
 // is empty at a root.
-func Ownership(e *state.OwnerEdge) string {
+func Ownership(e *document.OwnerEdge) string {
 	if e == nil {
 		return ""
 	}
@@ -166,7 +167,7 @@ func Ownership(e *state.OwnerEdge) string {
 	return strings.Join(words, ",")
 }
 
-func notes(n *state.OwnerNode) cell {
+func notes(n *document.OwnerNode) cell {
 	text, wrong := TreeNotes(n)
 	if wrong {
 		return cell{text: text, style: red}
@@ -176,28 +177,28 @@ func notes(n *state.OwnerNode) cell {
 
 // TreeNotes say what a reader of the tree must not take for granted about a
 // node; wrong where GC does not follow its reference.
-func TreeNotes(n *state.OwnerNode) (text string, wrong bool) {
+func TreeNotes(n *document.OwnerNode) (text string, wrong bool) {
 	var words []string
 	if n.Absent {
 		word := "owner not there"
 		for _, d := range n.Dependents {
-			if d.Edge.Verdict == state.OwnerUnknown || d.Edge.Verdict == state.OwnerUnresolvable {
+			if d.Edge.Verdict == document.OwnerUnknown || d.Edge.Verdict == document.OwnerUnresolvable {
 				word = "owner not read"
 			}
 		}
 		words = append(words, word)
 	}
 	// What is being deleted already is not deleted once more.
-	gone := n.Edge != nil && n.Edge.Verdict == state.OwnerWaiting && !n.Object.Deleting.IsZero()
+	gone := n.Edge != nil && n.Edge.Verdict == document.OwnerWaiting && !n.Object.Deleting.IsZero()
 	if n.Edge != nil && n.Edge.Why != "" && !gone {
-		text := map[state.OwnerVerdict]string{
-			state.OwnerAbsent:       "GC treats its owner as absent",
-			state.OwnerUnresolvable: "GC cannot look up its owner",
-			state.OwnerInvalid:      "GC ignores it",
-			state.OwnerUnknown:      "owner not verified",
-			state.OwnerWaiting:      "GC will delete it",
+		text := map[document.OwnerVerdict]string{
+			document.OwnerAbsent:       "GC treats its owner as absent",
+			document.OwnerUnresolvable: "GC cannot look up its owner",
+			document.OwnerInvalid:      "GC ignores it",
+			document.OwnerUnknown:      "owner not verified",
+			document.OwnerWaiting:      "GC will delete it",
 		}[n.Edge.Verdict]
-		if n.Edge.Verdict != state.OwnerWaiting && n.Edge.Verdict != state.OwnerUnknown {
+		if n.Edge.Verdict != document.OwnerWaiting && n.Edge.Verdict != document.OwnerUnknown {
 			wrong = true
 		}
 		words = append(words, text+": "+n.Edge.Why)
@@ -213,12 +214,12 @@ func TreeNotes(n *state.OwnerNode) (text string, wrong bool) {
 
 // TreeNames are the names of the objects in the trees, each once, as
 // `kubectl get -o name` prints them.
-func TreeNames(trees []state.OwnerTree) []string {
+func TreeNames(trees []document.OwnerTree) []string {
 	var names []string
 	for _, tree := range trees {
 		seen := map[string]bool{}
 		for _, root := range tree.Roots {
-			root.Walk(func(n *state.OwnerNode) {
+			root.Walk(func(n *document.OwnerNode) {
 				if !n.Absent && !seen[n.Object.UID] {
 					seen[n.Object.UID] = true
 					names = append(names, ObjectName(n.Object))
@@ -230,7 +231,7 @@ func TreeNames(trees []state.OwnerTree) []string {
 }
 
 // ObjectName is "deployment.apps/web", made safe for a terminal.
-func ObjectName(o state.OwnedObject) string {
+func ObjectName(o document.OwnedObject) string {
 	kind := strings.ToLower(o.Kind)
 	if o.Group != "" {
 		kind += "." + o.Group
@@ -239,7 +240,7 @@ func ObjectName(o state.OwnedObject) string {
 }
 
 // ReadSummary says in lines what an answer cost and what is missing from it.
-func ReadSummary(cost state.ReadCost, gaps []state.ReadGap) []string {
+func ReadSummary(cost document.ReadCost, gaps []document.ReadGap) []string {
 	text := counted(int(cost.Requests), "request", "requests") + ", " + bytesText(cost.Bytes) + " read"
 	if cost.Types > 0 {
 		text += ": " + counted(cost.Objects, "object", "objects") + " of " + counted(cost.Types, "type", "types")
@@ -250,7 +251,7 @@ func ReadSummary(cost state.ReadCost, gaps []state.ReadGap) []string {
 
 // GapLines name what could not be read, those that differ in type only on one
 // line.
-func GapLines(gaps []state.ReadGap) []string {
+func GapLines(gaps []document.ReadGap) []string {
 	type alike struct{ reason, where, message string }
 	var order []alike
 	types := map[alike][]string{}

@@ -12,6 +12,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/kctl-ctrl/kctl-ctrl/watch/document"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -58,7 +59,7 @@ func TestWriteTree(t *testing.T) {
 		t.Fatalf("no trees: %v", err)
 	}
 	for _, path := range files {
-		var tree state.OwnerTree
+		var tree document.OwnerTree
 		readDocument(t, path, &tree)
 		base := strings.TrimSuffix(path, ".yaml")
 		for suffix, opts := range map[string]TreeOptions{
@@ -73,7 +74,7 @@ func TestWriteTree(t *testing.T) {
 			}
 			compareText(t, base+suffix, out.String())
 		}
-		trees := []state.OwnerTree{tree}
+		trees := []document.OwnerTree{tree}
 		var dot, mermaid strings.Builder
 		if err := errors.Join(TreeDOT(&dot, trees), TreeMermaid(&mermaid, trees)); err != nil {
 			t.Fatal(err)
@@ -85,7 +86,7 @@ func TestWriteTree(t *testing.T) {
 }
 
 func TestWriteCascade(t *testing.T) {
-	var c state.Cascade
+	var c document.Cascade
 	readDocument(t, "testdata/tree/cascade.yaml", &c)
 	for suffix, opts := range map[string]CascadeOptions{".txt": {}, ".color.txt": {Color: true, Wide: true, Width: 100}} {
 		var out strings.Builder
@@ -103,30 +104,30 @@ func TestWriteCascade(t *testing.T) {
 // ends a quotation.
 func TestTreeIsInert(t *testing.T) {
 	const evil = "a\x1b]52;c;AA\x07\"]; x -> y\\\u202e\u009b31m\nb`<script>"
-	node := &state.OwnerNode{
-		Object: state.OwnedObject{Kind: evil, Ref: state.Ref{Group: evil, Resource: evil, Namespace: evil, Name: evil, UID: evil}, Finalizers: []string{evil}},
-		Edge:   &state.OwnerEdge{Verdict: state.OwnerAbsent, Why: evil},
-		Status: &state.ObjectStatus{Ready: evil, State: evil, Message: evil},
+	node := &document.OwnerNode{
+		Object: document.OwnedObject{Kind: evil, Ref: state.Ref{Group: evil, Resource: evil, Namespace: evil, Name: evil, UID: evil}, Finalizers: []string{evil}},
+		Edge:   &document.OwnerEdge{Verdict: document.OwnerAbsent, Why: evil},
+		Status: &document.ObjectStatus{Ready: evil, State: evil, Message: evil},
 	}
-	root := &state.OwnerNode{Object: state.OwnedObject{Kind: "A", Ref: state.Ref{UID: "root", Name: "root"}}, Dependents: []*state.OwnerNode{node}}
-	tree := state.OwnerTree{Context: evil, Roots: []*state.OwnerNode{root}}
-	cascade := state.Cascade{
-		Policy: state.CascadePolicy(evil), Targets: []state.Ref{node.Object.Ref}, Notes: []string{evil},
-		Objects: []state.CascadeObject{{Object: node.Object, Fate: state.FateHeld, Step: 1, Why: evil, HeldBy: []state.CascadeFinalizer{{Name: evil, SetBy: evil}}}},
-		Absent:  []state.CascadeReference{{Dependent: node.Object.Ref, Owner: state.OwnerRef{Kind: evil, Name: evil}, Why: evil}},
+	root := &document.OwnerNode{Object: document.OwnedObject{Kind: "A", Ref: state.Ref{UID: "root", Name: "root"}}, Dependents: []*document.OwnerNode{node}}
+	tree := document.OwnerTree{Context: evil, Roots: []*document.OwnerNode{root}}
+	cascade := document.Cascade{
+		Policy: document.CascadePolicy(evil), Targets: []state.Ref{node.Object.Ref}, Notes: []string{evil},
+		Objects: []document.CascadeObject{{Object: node.Object, Fate: document.FateHeld, Step: 1, Why: evil, HeldBy: []document.CascadeFinalizer{{Name: evil, SetBy: evil}}}},
+		Absent:  []document.CascadeReference{{Dependent: node.Object.Ref, Owner: document.OwnerRef{Kind: evil, Name: evil}, Why: evil}},
 	}
 	var text, wide, dot, mermaid, deletion strings.Builder
 	err := errors.Join(
 		WriteTree(&text, tree, TreeOptions{}), WriteTree(&wide, tree, TreeOptions{Wide: true}),
-		TreeDOT(&dot, []state.OwnerTree{tree}), TreeMermaid(&mermaid, []state.OwnerTree{tree}),
+		TreeDOT(&dot, []document.OwnerTree{tree}), TreeMermaid(&mermaid, []document.OwnerTree{tree}),
 		WriteCascade(&deletion, cascade, CascadeOptions{}),
 	)
 	if err != nil {
 		t.Fatal(err)
 	}
-	lines := append(TreeNames([]state.OwnerTree{tree}), CascadeNames(cascade)...)
+	lines := append(TreeNames([]document.OwnerTree{tree}), CascadeNames(cascade)...)
 	lines = append(lines, TreeChanges(nil, tree.Roots, treesNow, false)...)
-	lines = append(lines, GapLines([]state.ReadGap{{Type: evil, Namespace: evil, Reason: evil, Message: evil}})...)
+	lines = append(lines, GapLines([]document.ReadGap{{Type: evil, Namespace: evil, Reason: evil, Message: evil}})...)
 	all := text.String() + wide.String() + dot.String() + mermaid.String() + deletion.String() + strings.Join(lines, "\n")
 	for _, r := range all {
 		if r != '\n' && !state.Printable(r) {
@@ -147,14 +148,14 @@ func TestTreeIsInert(t *testing.T) {
 }
 
 func TestTreeChanges(t *testing.T) {
-	object := func(kind, name string) state.OwnedObject {
-		return state.OwnedObject{Kind: kind, Ref: state.Ref{Resource: kind, Namespace: "shop", Name: name, UID: name}}
+	object := func(kind, name string) document.OwnedObject {
+		return document.OwnedObject{Kind: kind, Ref: state.Ref{Resource: kind, Namespace: "shop", Name: name, UID: name}}
 	}
-	pod := func(name, ready, word string) *state.OwnerNode {
-		return &state.OwnerNode{Object: object("Pod", name), Status: &state.ObjectStatus{Ready: ready, State: word}}
+	pod := func(name, ready, word string) *document.OwnerNode {
+		return &document.OwnerNode{Object: object("Pod", name), Status: &document.ObjectStatus{Ready: ready, State: word}}
 	}
-	old := []*state.OwnerNode{{Object: object("ReplicaSet", "a"), Dependents: []*state.OwnerNode{pod("same", "1/1", "Running"), pod("changes", "0/1", "Pending"), pod("goes", "1/1", "Running")}}}
-	now := []*state.OwnerNode{{Object: object("ReplicaSet", "a"), Dependents: []*state.OwnerNode{pod("same", "1/1", "Running"), pod("changes", "1/1", "Running"), pod("comes", "0/1", "Pending")}}}
+	old := []*document.OwnerNode{{Object: object("ReplicaSet", "a"), Dependents: []*document.OwnerNode{pod("same", "1/1", "Running"), pod("changes", "0/1", "Pending"), pod("goes", "1/1", "Running")}}}
+	now := []*document.OwnerNode{{Object: object("ReplicaSet", "a"), Dependents: []*document.OwnerNode{pod("same", "1/1", "Running"), pod("changes", "1/1", "Running"), pod("comes", "0/1", "Pending")}}}
 	got := TreeChanges(old, now, treesNow, false)
 	want := []string{
 		"15:04:05 ~ Pod/changes in shop: 0/1 Pending → 1/1 Running",
@@ -170,7 +171,7 @@ func TestTreeChanges(t *testing.T) {
 }
 
 func TestReadSummary(t *testing.T) {
-	got := ReadSummary(state.ReadCost{Requests: 131, Bytes: 84_000, Types: 129, Objects: 2312, Duration: 412 * time.Millisecond}, []state.ReadGap{
+	got := ReadSummary(document.ReadCost{Requests: 131, Bytes: 84_000, Types: 129, Objects: 2312, Duration: 412 * time.Millisecond}, []document.ReadGap{
 		{Type: "secrets", Namespace: "shop", Reason: "forbidden", Message: "secrets is forbidden"},
 		{Type: "roles.rbac.authorization.k8s.io", Namespace: "shop", Reason: "forbidden", Message: "roles is forbidden"},
 		{Type: "metrics.k8s.io/v1", Reason: "unavailable", Message: "no endpoints"},
@@ -188,8 +189,8 @@ func TestReadSummary(t *testing.T) {
 // What waits for its dependents deletes them; those being deleted already need no
 // word about it.
 func TestTreeOfWaitingOwner(t *testing.T) {
-	edge := &state.OwnerEdge{Verdict: state.OwnerWaiting, Why: "the owner is being deleted and waits for its dependents"}
-	node := state.OwnerNode{Edge: edge}
+	edge := &document.OwnerEdge{Verdict: document.OwnerWaiting, Why: "the owner is being deleted and waits for its dependents"}
+	node := document.OwnerNode{Edge: edge}
 	if got := notes(&node).text; got != "GC will delete it: the owner is being deleted and waits for its dependents" {
 		t.Errorf("got %q", got)
 	}
@@ -201,7 +202,7 @@ func TestTreeOfWaitingOwner(t *testing.T) {
 
 func TestEmptyTree(t *testing.T) {
 	var out strings.Builder
-	if err := WriteTree(&out, state.OwnerTree{}, TreeOptions{}); err != nil || out.Len() > 0 {
+	if err := WriteTree(&out, document.OwnerTree{}, TreeOptions{}); err != nil || out.Len() > 0 {
 		t.Errorf("%q, %v", out.String(), err)
 	}
 	if _, err := os.Stat("testdata/tree/tree.txt"); errors.Is(err, fs.ErrNotExist) && !*updateTrees {

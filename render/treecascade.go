@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/kctl-ctrl/kctl-ctrl/watch/document"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -22,22 +23,22 @@ type CascadeOptions struct {
 
 // fates order and name what can become of an object.
 var fates = []struct {
-	fate  state.CascadeFate
+	fate  document.CascadeFate
 	words string
 	style
 }{
-	{state.FateDeleted, "deleted", red},
-	{state.FateHeld, "held by finalizers", yellow},
-	{state.FateBehind, "behind what is held", yellow},
-	{state.FateStuck, "stuck", yellow},
-	{state.FateUnknown, "not known", yellow},
-	{state.FateOrphaned, "orphaned", cyan},
-	{state.FateSurvives, "surviving", green},
+	{document.FateDeleted, "deleted", red},
+	{document.FateHeld, "held by finalizers", yellow},
+	{document.FateBehind, "behind what is held", yellow},
+	{document.FateStuck, "stuck", yellow},
+	{document.FateUnknown, "not known", yellow},
+	{document.FateOrphaned, "orphaned", cyan},
+	{document.FateSurvives, "surviving", green},
 }
 
 // WriteCascade prints what a deletion does: a table in the order of the steps,
 // then what holds it up, which references do not count, and notes.
-func WriteCascade(w io.Writer, c state.Cascade, opts CascadeOptions) error {
+func WriteCascade(w io.Writer, c document.Cascade, opts CascadeOptions) error {
 	var out strings.Builder
 	text := func(l line) { out.WriteString(l.draw(0, opts.Color) + "\n") }
 	names := make([]string, len(c.Targets))
@@ -69,7 +70,7 @@ func WriteCascade(w io.Writer, c state.Cascade, opts CascadeOptions) error {
 	return err
 }
 
-func cascadeTable(c state.Cascade, wide bool) *grid {
+func cascadeTable(c document.Cascade, wide bool) *grid {
 	g := &grid{titles: []string{"STEP", "FATE", "OBJECT", "POLICY", "WHY"}}
 	for _, o := range c.Objects {
 		step := NoFigure
@@ -86,9 +87,9 @@ func cascadeTable(c state.Cascade, wide bool) *grid {
 }
 
 // CascadeWhy says in a sentence why an object has its fate.
-func CascadeWhy(o state.CascadeObject) string {
+func CascadeWhy(o document.CascadeObject) string {
 	why := o.Why
-	if len(o.Behind) > 0 && o.Fate == state.FateBehind {
+	if len(o.Behind) > 0 && o.Fate == document.FateBehind {
 		why += "; after " + refs(o.Behind)
 	}
 	if len(o.Dropped) > 0 {
@@ -97,7 +98,7 @@ func CascadeWhy(o state.CascadeObject) string {
 	return why
 }
 
-func fateStyle(f state.CascadeFate) style {
+func fateStyle(f document.CascadeFate) style {
 	for _, known := range fates {
 		if known.fate == f {
 			return known.style
@@ -116,7 +117,7 @@ func refs(list []state.Ref) string {
 	return few(names)
 }
 
-func owners(list []state.OwnerRef) string {
+func owners(list []document.OwnerRef) string {
 	names := make([]string, len(list))
 	for i, r := range list {
 		names[i] = r.Kind + " " + r.Name
@@ -132,7 +133,7 @@ func few(names []string) string {
 }
 
 // CascadeHeld says of each finalizer that holds an object who removes it.
-func CascadeHeld(objects []state.CascadeObject) []string {
+func CascadeHeld(objects []document.CascadeObject) []string {
 	var lines []string
 	for _, o := range objects {
 		for _, f := range o.HeldBy {
@@ -156,11 +157,11 @@ func CascadeHeld(objects []state.CascadeObject) []string {
 
 // CascadeUnfollowed are the owner references that GC does not follow, with the
 // reason.
-func CascadeUnfollowed(list []state.CascadeReference) []string {
+func CascadeUnfollowed(list []document.CascadeReference) []string {
 	lines := make([]string, len(list))
 	for i, r := range list {
-		verdict := map[state.OwnerVerdict]string{
-			state.OwnerAbsent: "absent", state.OwnerUnresolvable: "cannot be looked up", state.OwnerInvalid: "not valid",
+		verdict := map[document.OwnerVerdict]string{
+			document.OwnerAbsent: "absent", document.OwnerUnresolvable: "cannot be looked up", document.OwnerInvalid: "not valid",
 		}[r.Verdict]
 		lines[i] = fmt.Sprintf("%s → %s %s: %s: %s", r.Dependent, r.Owner.Kind, r.Owner.Name, verdict, r.Why)
 	}
@@ -168,11 +169,11 @@ func CascadeUnfollowed(list []state.CascadeReference) []string {
 }
 
 // tally is the last line: how many of each fate.
-func tally(objects []state.CascadeObject) line {
-	counts := map[state.CascadeFate]int{}
+func tally(objects []document.CascadeObject) line {
+	counts := map[document.CascadeFate]int{}
 	served := 0
 	for _, o := range objects {
-		if o.Fate == state.FateHeld && !slices.ContainsFunc(o.HeldBy, func(f state.CascadeFinalizer) bool { return f.ServedBy == "" }) {
+		if o.Fate == document.FateHeld && !slices.ContainsFunc(o.HeldBy, func(f document.CascadeFinalizer) bool { return f.ServedBy == "" }) {
 			served++
 			continue
 		}
@@ -190,7 +191,7 @@ func tally(objects []state.CascadeObject) line {
 	}
 	for _, f := range fates {
 		add(counts[f.fate], f.words, f.style)
-		if f.fate == state.FateDeleted {
+		if f.fate == document.FateDeleted {
 			add(served, "deleted once a loop of Kubernetes has removed their finalizers", f.style)
 		}
 	}
@@ -201,12 +202,12 @@ func tally(objects []state.CascadeObject) line {
 }
 
 // CascadeTally is how many objects have which fate, in a line.
-func CascadeTally(objects []state.CascadeObject) string { return tally(objects).draw(0, false) }
+func CascadeTally(objects []document.CascadeObject) string { return tally(objects).draw(0, false) }
 
 // CascadeNames are the names of what goes, in its order, as `kubectl get -o
 // name` prints them; what is held or behind something is among it, what stays is
 // not.
-func CascadeNames(c state.Cascade) []string {
+func CascadeNames(c document.Cascade) []string {
 	var names []string
 	for _, o := range c.Objects {
 		if o.Step > 0 {

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/document"
 )
 
 // TreeChanges are the differences between two states of the same trees, a line
@@ -18,7 +18,7 @@ import (
 //	15:04:09 - Pod/web-7c9-5fx
 //
 // Objects are in the order of the newer tree; those that went come last.
-func TreeChanges(old, new []*state.OwnerNode, at time.Time, color bool) []string {
+func TreeChanges(old, new []*document.OwnerNode, at time.Time, color bool) []string {
 	before, after := placesOf(old), placesOf(new)
 	time := span{at.UTC().Format("15:04:05") + " ", dim}
 	var lines []string
@@ -55,7 +55,7 @@ func TreeChanges(old, new []*state.OwnerNode, at time.Time, color bool) []string
 
 // placed is an object with the owner it is shown below first.
 type placed struct {
-	*state.OwnerNode
+	*document.OwnerNode
 	owner string
 }
 
@@ -93,10 +93,10 @@ type places struct {
 	order []string
 }
 
-func placesOf(roots []*state.OwnerNode) places {
+func placesOf(roots []*document.OwnerNode) places {
 	p := places{nodes: map[string]placed{}}
-	var visit func(n *state.OwnerNode, owner string)
-	visit = func(n *state.OwnerNode, owner string) {
+	var visit func(n *document.OwnerNode, owner string)
+	visit = func(n *document.OwnerNode, owner string) {
 		if _, seen := p.nodes[n.Object.UID]; !seen {
 			p.nodes[n.Object.UID] = placed{n, owner}
 			p.order = append(p.order, n.Object.UID)
@@ -112,7 +112,7 @@ func placesOf(roots []*state.OwnerNode) places {
 }
 
 // SameTrees reports whether nothing that is shown differs.
-func SameTrees(a, b []*state.OwnerNode) bool {
+func SameTrees(a, b []*document.OwnerNode) bool {
 	pa, pb := placesOf(a), placesOf(b)
 	return maps.EqualFunc(pa.nodes, pb.nodes, func(x, y placed) bool { return x.owner == y.owner && x.status() == y.status() })
 }

@@ -5,7 +5,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/document"
 )
 
 // edges are the nodes and references of trees, each once, with short ids.
@@ -18,15 +18,15 @@ type edges struct {
 
 type graphNode struct {
 	id string
-	*state.OwnerNode
+	*document.OwnerNode
 }
 
 type graphLink struct {
 	from, to string
-	*state.OwnerEdge
+	*document.OwnerEdge
 }
 
-func graphOf(trees []state.OwnerTree) *edges {
+func graphOf(trees []document.OwnerTree) *edges {
 	g := &edges{ids: map[string]string{}, seen: map[[2]string]bool{}}
 	for _, tree := range trees {
 		for _, root := range tree.Roots {
@@ -36,7 +36,7 @@ func graphOf(trees []state.OwnerTree) *edges {
 	return g
 }
 
-func (g *edges) visit(context string, n *state.OwnerNode, owner string) {
+func (g *edges) visit(context string, n *document.OwnerNode, owner string) {
 	key := context + "\x00" + n.Object.UID
 	if n.Absent {
 		key += "\x00" + n.Object.String()
@@ -58,10 +58,10 @@ func (g *edges) visit(context string, n *state.OwnerNode, owner string) {
 
 // followed reports whether GC follows the reference.
 func (l graphLink) followed() bool {
-	return l.OwnerEdge == nil || l.Verdict == state.OwnerPresent || l.Verdict == state.OwnerWaiting
+	return l.OwnerEdge == nil || l.Verdict == document.OwnerPresent || l.Verdict == document.OwnerWaiting
 }
 
-func label(n *state.OwnerNode, gap string) []string {
+func label(n *document.OwnerNode, gap string) []string {
 	lines := []string{KindName(n.Object)}
 	if n.Object.Namespace != "" {
 		lines = append(lines, n.Object.Namespace)
@@ -80,7 +80,7 @@ func label(n *state.OwnerNode, gap string) []string {
 
 // TreeDOT writes the trees as a graph for Graphviz. References that GC does not
 // follow are dashed and red, those of an owner that is no controller dotted.
-func TreeDOT(w io.Writer, trees []state.OwnerTree) error {
+func TreeDOT(w io.Writer, trees []document.OwnerTree) error {
 	quote := strings.NewReplacer(`\`, `\\`, `"`, `\"`)
 	g := graphOf(trees)
 	var out strings.Builder
@@ -112,7 +112,7 @@ func TreeDOT(w io.Writer, trees []state.OwnerTree) error {
 
 // TreeMermaid writes the trees as a Mermaid flowchart, as Markdown readers draw
 // it. References that GC does not follow are crossed.
-func TreeMermaid(w io.Writer, trees []state.OwnerTree) error {
+func TreeMermaid(w io.Writer, trees []document.OwnerTree) error {
 	g := graphOf(trees)
 	var out strings.Builder
 	out.WriteString("flowchart LR\n")

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kctl-ctrl/kctl-ctrl/watch/document"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -21,7 +22,7 @@ const maxEvidence = 3
 
 // WriteWhy prints the answer first: the first finding with its evidence and the
 // next step. Then the other findings, and what the loops would do.
-func WriteWhy(w io.Writer, y state.Why, opts WhyOptions) error {
+func WriteWhy(w io.Writer, y document.Why, opts WhyOptions) error {
 	p := &whyText{opts: opts}
 	p.line(span{headline(y), bold})
 	p.gap()
@@ -60,7 +61,7 @@ func (p *whyText) line(spans ...span) {
 func (p *whyText) gap() { p.out.WriteString("\n") }
 
 // headline is the object and its state.
-func headline(y state.Why) string {
+func headline(y document.Why) string {
 	o := y.Object
 	text := o.Kind + " " + o.Key()
 	var parts []string
@@ -87,9 +88,9 @@ func headline(y state.Why) string {
 }
 
 // noFinding is the answer where no check found anything.
-func noFinding(y state.Why, opts WhyOptions) string {
+func noFinding(y document.Why, opts WhyOptions) string {
 	text := "No blocking cause found"
-	if y.Status == nil || y.Status.Health != state.HealthReady {
+	if y.Status == nil || y.Status.Health != document.HealthReady {
 		text = "No cause found for its state"
 	}
 	text += fmt.Sprintf(": %s checked", counted(len(y.Checks), "cause", "causes"))
@@ -107,20 +108,20 @@ func noFinding(y state.Why, opts WhyOptions) string {
 	return text + "."
 }
 
-func (p *whyText) finding(f state.Finding, first bool) {
+func (p *whyText) finding(f document.Finding, first bool) {
 	indent := "  "
 	if first {
 		indent = ""
 	}
 	kind := string(f.Certainty)
-	if f.Role != state.RoleCause {
+	if f.Role != document.RoleCause {
 		kind += ", " + string(f.Role)
 	}
 	color := red
 	switch {
-	case f.Role == state.RoleRemark:
+	case f.Role == document.RoleRemark:
 		color = dim
-	case f.Role == state.RoleSymptom || f.Certainty == state.Likely:
+	case f.Role == document.RoleSymptom || f.Certainty == document.Likely:
 		color = yellow
 	}
 	p.line(span{indent, plain}, span{f.Cause, color}, span{" (" + kind + "): ", dim}, span{f.Text, plain})
@@ -149,7 +150,7 @@ const maxDiff = 3
 // firstHop marks a write of a dry run.
 const firstHop = "first hop: nothing was written"
 
-func (p *whyText) story(s state.WhyStory) {
+func (p *whyText) story(s document.WhyStory) {
 	if len(s.Loops) == 0 {
 		p.line(span{s.Why, plain})
 		return
@@ -191,7 +192,7 @@ func (p *whyText) story(s state.WhyStory) {
 	}
 }
 
-func wrote(s state.WhyStory) bool {
+func wrote(s document.WhyStory) bool {
 	for _, sync := range s.Syncs {
 		if len(sync.Writes) > 0 {
 			return true
@@ -200,7 +201,7 @@ func wrote(s state.WhyStory) bool {
 	return false
 }
 
-func (p *whyText) sync(s state.StorySync) {
+func (p *whyText) sync(s document.StorySync) {
 	name := ShortName(s.Controller)
 	if s.Queue != "" && s.Queue != name {
 		name += " (" + s.Queue + ")"
@@ -230,7 +231,7 @@ func (p *whyText) sync(s state.StorySync) {
 	}
 }
 
-func (p *whyText) write(w state.StoryWrite) {
+func (p *whyText) write(w document.StoryWrite) {
 	object := w.Object.Type()
 	if w.Subresource != "" {
 		object += "/" + w.Subresource
@@ -275,8 +276,8 @@ func (p *whyText) write(w state.StoryWrite) {
 
 // emptied joins the deletions of whole types, of which the namespace loop makes
 // one for each type there is.
-func emptied(writes []state.StoryWrite) []state.StoryWrite {
-	var out []state.StoryWrite
+func emptied(writes []document.StoryWrite) []document.StoryWrite {
+	var out []document.StoryWrite
 	types := 0
 	for _, w := range writes {
 		if w.Verb != "deletecollection" || !w.FirstHop {
@@ -298,7 +299,7 @@ func emptied(writes []state.StoryWrite) []state.StoryWrite {
 }
 
 // WhyNames are the causes found, the first first.
-func WhyNames(y state.Why) []string {
+func WhyNames(y document.Why) []string {
 	names := make([]string, len(y.Findings))
 	for i, f := range y.Findings {
 		names[i] = Sanitise(f.Cause)

@@ -6,35 +6,36 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/kctl-ctrl/kctl-ctrl/watch/document"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
-func answer() state.Why {
+func answer() document.Why {
 	deployment := state.Ref{Group: "apps", Version: "v1", Resource: "deployments", Namespace: "shop", Name: "web"}
 	replicaSet := state.Ref{Group: "apps", Version: "v1", Resource: "replicasets", Namespace: "shop", Name: "web-7c9"}
 	quota := state.Ref{Version: "v1", Resource: "resourcequotas", Namespace: "shop", Name: "small"}
 	listed := state.Cause{Kind: state.CauseEvent, Object: &replicaSet, Change: state.ChangeListed, NewRV: "12"}
-	return state.Why{
-		Object: state.OwnedObject{Ref: deployment, Kind: "Deployment"},
-		Status: &state.ObjectStatus{Ready: "1/3", State: "FailedCreate", Health: state.HealthFailed},
+	return document.Why{
+		Object: document.OwnedObject{Ref: deployment, Kind: "Deployment"},
+		Status: &document.ObjectStatus{Ready: "1/3", State: "FailedCreate", Health: document.HealthFailed},
 		Checks: []string{"QuotaExceeded", "ProgressDeadline", "Paused"},
-		Findings: []state.Finding{
+		Findings: []document.Finding{
 			{
-				Cause: "QuotaExceeded", Text: "ResourceQuota small is used up", Role: state.RoleCause, Certainty: state.Certain, Object: replicaSet, Next: "raise the quota",
-				Evidence: []state.Evidence{{Object: quota, Path: "status.used[pods]", Value: "1 of 1"}, {Object: replicaSet, Value: "\x1b[2J pods \u202e forbidden\n::error::x"}},
+				Cause: "QuotaExceeded", Text: "ResourceQuota small is used up", Role: document.RoleCause, Certainty: document.Certain, Object: replicaSet, Next: "raise the quota",
+				Evidence: []document.Evidence{{Object: quota, Path: "status.used[pods]", Value: "1 of 1"}, {Object: replicaSet, Value: "\x1b[2J pods \u202e forbidden\n::error::x"}},
 			},
 			{
-				Cause: "ProgressDeadline", Text: "no progress within the deadline", Role: state.RoleSymptom, Certainty: state.Certain, Object: deployment,
-				Evidence: []state.Evidence{{Object: deployment, Path: "a", Value: "1"}, {Object: deployment, Path: "b", Value: "2"}, {Object: deployment, Path: "c", Value: "3"}, {Object: deployment, Path: "d", Value: "4"}},
+				Cause: "ProgressDeadline", Text: "no progress within the deadline", Role: document.RoleSymptom, Certainty: document.Certain, Object: deployment,
+				Evidence: []document.Evidence{{Object: deployment, Path: "a", Value: "1"}, {Object: deployment, Path: "b", Value: "2"}, {Object: deployment, Path: "c", Value: "3"}, {Object: deployment, Path: "d", Value: "4"}},
 			},
-			{Cause: "Paused", Text: "it is paused", Role: state.RoleRemark, Certainty: state.Likely, Object: deployment, Next: "resume it"},
+			{Cause: "Paused", Text: "it is paused", Role: document.RoleRemark, Certainty: document.Likely, Object: deployment, Next: "resume it"},
 		},
-		Story: &state.WhyStory{
+		Story: &document.WhyStory{
 			Mode: state.ModeDryRunClient, Loops: []string{"replicaset-controller", "namespace-controller"}, Namespace: "shop", Held: 41,
-			Syncs: []state.StorySync{
+			Syncs: []document.StorySync{
 				{
 					Controller: "replicaset-controller", Queue: "replicaset", Key: "shop/web-7c9", CauseCount: 5, Causes: []state.Cause{listed, listed, listed},
-					Writes: []state.StoryWrite{
+					Writes: []document.StoryWrite{
 						{Verb: "create", Object: state.Ref{Resource: "pods", Namespace: "shop", Name: "web-7c9-x"}, Count: 2, Result: state.WriteDry, FirstHop: true},
 						{
 							Verb: "update", Object: replicaSet, Subresource: "status", Count: 1, Result: state.WriteDry, FirstHop: true,
@@ -42,20 +43,20 @@ func answer() state.Why {
 						},
 					},
 				},
-				{Controller: "namespace-controller", Queue: "namespace", Key: "shop", Failed: true, Error: "no", Repeat: 2, Writes: []state.StoryWrite{
+				{Controller: "namespace-controller", Queue: "namespace", Key: "shop", Failed: true, Error: "no", Repeat: 2, Writes: []document.StoryWrite{
 					{Verb: "deletecollection", Object: state.Ref{Resource: "pods", Namespace: "shop"}, Count: 1, Result: state.WriteDry, FirstHop: true},
 					{Verb: "deletecollection", Object: state.Ref{Resource: "secrets", Namespace: "shop"}, Count: 1, Result: state.WriteDry, FirstHop: true},
 					{Verb: "deletecollection", Object: state.Ref{Resource: "events", Namespace: "shop"}, Count: 1, Result: state.WriteFailed, Status: 403, Message: "forbidden"},
 				}},
 				{Controller: "namespace-controller", Queue: "namespace", Key: "shop"},
 			},
-			Later:  []state.StoryLater{{Controller: "replicaset-controller", Key: "shop/web-7c9", In: "4m10s", Retries: 3}},
+			Later:  []document.StoryLater{{Controller: "replicaset-controller", Key: "shop/web-7c9", In: "4m10s", Retries: 3}},
 			Moving: []string{"replicaset-controller: 1 ready in queue replicaset"}, Left: 4,
 		},
 	}
 }
 
-func why(t testing.TB, y state.Why, opts WhyOptions) string {
+func why(t testing.TB, y document.Why, opts WhyOptions) string {
 	t.Helper()
 	var out strings.Builder
 	if err := WriteWhy(&out, y, opts); err != nil {
@@ -69,13 +70,13 @@ func TestWhy(t *testing.T) {
 	checkGolden(t, "why/wide.txt", why(t, answer(), WhyOptions{Wide: true}))
 
 	well := answer()
-	well.Findings, well.Story = nil, &state.WhyStory{Mode: state.ModeDryRunClient, Loops: []string{"deployment-controller"}}
-	well.Status = &state.ObjectStatus{Ready: "3/3", State: "Available", Health: state.HealthReady}
+	well.Findings, well.Story = nil, &document.WhyStory{Mode: state.ModeDryRunClient, Loops: []string{"deployment-controller"}}
+	well.Status = &document.ObjectStatus{Ready: "3/3", State: "Available", Health: document.HealthReady}
 	checkGolden(t, "why/well.txt", why(t, well, WhyOptions{}))
 
 	unknown := answer()
-	unknown.Findings, unknown.Status, unknown.Gaps = nil, nil, []state.ReadGap{{Type: "pods"}}
-	unknown.Story = &state.WhyStory{Why: "No loop of kube-controller-manager decides about pods."}
+	unknown.Findings, unknown.Status, unknown.Gaps = nil, nil, []document.ReadGap{{Type: "pods"}}
+	unknown.Story = &document.WhyStory{Why: "No loop of kube-controller-manager decides about pods."}
 	checkGolden(t, "why/unknown.txt", why(t, unknown, WhyOptions{}))
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/kctl-ctrl/kctl-ctrl/watch/document"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -167,7 +168,7 @@ type CacheRow struct {
 	Created, Changed, Deleting time.Time
 	Finalizers                 int
 	Owner                      *state.Ref
-	Status                     *state.ObjectStatus
+	Status                     *document.ObjectStatus
 }
 
 // CacheObject is one object of a cache.
@@ -197,10 +198,10 @@ type FieldOwner struct {
 type Owners interface {
 	// Tree gives the tree in which the object stands: its owners above, what it
 	// owns below.
-	Tree(ctx context.Context, object state.Ref) (state.OwnerTree, error)
+	Tree(ctx context.Context, object state.Ref) (document.OwnerTree, error)
 	// Roots gives the trees of a namespace; all of them where it is empty.
-	Roots(ctx context.Context, namespace string) (state.OwnerTree, error)
-	Cascade(ctx context.Context, object state.Ref, policy state.CascadePolicy) (state.Cascade, error)
+	Roots(ctx context.Context, namespace string) (document.OwnerTree, error)
+	Cascade(ctx context.Context, object state.Ref, policy document.CascadePolicy) (document.Cascade, error)
 }
 
 // Revisions read the histories of pod templates.

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/document"
 )
 
 // cacheColumns are all columns, in their order.
@@ -103,13 +103,13 @@ func (r cacheRows) cell(row CacheRow, name string) cell {
 	return nil
 }
 
-func healthStyle(h state.Health) styleName {
+func healthStyle(h document.Health) styleName {
 	switch h {
-	case state.HealthReady:
+	case document.HealthReady:
 		return styleGood
-	case state.HealthProgressing:
+	case document.HealthProgressing:
 		return styleWarn
-	case state.HealthFailed:
+	case document.HealthFailed:
 		return styleBad
 	}
 	return styleText

@@ -9,23 +9,23 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"github.com/kctl-ctrl/kctl-ctrl/render"
-	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/document"
 )
 
 // cascadeView previews the deletion of one object. It lies over the tree.
 type cascadeView struct {
-	object state.OwnedObject
-	policy state.CascadePolicy
+	object document.OwnedObject
+	policy document.CascadePolicy
 	asking asking
 	// answers are kept by policy, so that going to and fro costs nothing.
-	answers map[state.CascadePolicy]cascadeAnswer
+	answers map[document.CascadePolicy]cascadeAnswer
 	list    list
 }
 
 // cascadeAnswer is a preview, with what is said of all of it.
 type cascadeAnswer struct {
-	policy  state.CascadePolicy
-	cascade state.Cascade
+	policy  document.CascadePolicy
+	cascade document.Cascade
 	tally   string
 	at      time.Time
 	places  map[string]int
@@ -34,27 +34,27 @@ type cascadeAnswer struct {
 // cascadePolicies are the three ways of deletion, with their keys.
 var cascadePolicies = [3]struct {
 	key    string
-	policy state.CascadePolicy
+	policy document.CascadePolicy
 	help   string
 }{
-	{"b", state.CascadeBackground, "Preview a background deletion: the object goes first, then what it owns."},
-	{"f", state.CascadeForeground, "Preview a foreground deletion: what the object owns goes first, as far as it blocks it."},
-	{"o", state.CascadeOrphan, "Preview an orphaning deletion: only the object goes; what it owned stays without it."},
+	{"b", document.CascadeBackground, "Preview a background deletion: the object goes first, then what it owns."},
+	{"f", document.CascadeForeground, "Preview a foreground deletion: what the object owns goes first, as far as it blocks it."},
+	{"o", document.CascadeOrphan, "Preview an orphaning deletion: only the object goes; what it owned stays without it."},
 }
 
 // preview opens the view, with the policy that kubectl deletes with.
-func (p *treePage) preview(e *env, o state.OwnedObject) tea.Cmd {
+func (p *treePage) preview(e *env, o document.OwnedObject) tea.Cmd {
 	p.cascade = &cascadeView{
-		object: o, answers: map[state.CascadePolicy]cascadeAnswer{},
+		object: o, answers: map[document.CascadePolicy]cascadeAnswer{},
 		list: list{columns: []column{
 			{title: "STEP", right: true}, {title: "FATE", min: 8}, {title: "OBJECT", grow: true, min: 24}, {title: "WHY", grow: true, min: 20},
 		}},
 	}
-	return p.cascade.choose(e, state.CascadeBackground)
+	return p.cascade.choose(e, document.CascadeBackground)
 }
 
 // choose shows a policy, and asks where it was not asked yet.
-func (v *cascadeView) choose(e *env, policy state.CascadePolicy) tea.Cmd {
+func (v *cascadeView) choose(e *env, policy document.CascadePolicy) tea.Cmd {
 	v.policy = policy
 	v.asking.forget()
 	if _, known := v.answers[policy]; known {
@@ -86,7 +86,7 @@ func (v *cascadeView) took(e *env, msg answer[cascadeAnswer]) {
 	}
 }
 
-func cascadeID(o state.CascadeObject) string {
+func cascadeID(o document.CascadeObject) string {
 	if o.Object.UID != "" {
 		return o.Object.UID
 	}
@@ -95,7 +95,7 @@ func cascadeID(o state.CascadeObject) string {
 
 // cascadeRows are the objects of an answer, found by their uid.
 type cascadeRows struct {
-	slice[state.CascadeObject]
+	slice[document.CascadeObject]
 	places map[string]int
 }
 
@@ -108,7 +108,7 @@ func (r cascadeRows) Find(id string) int {
 
 func (v *cascadeView) rows() cascadeRows {
 	a := v.answers[v.policy]
-	return cascadeRows{slice[state.CascadeObject]{a.cascade.Objects, cascadeID, func(o state.CascadeObject) []cell {
+	return cascadeRows{slice[document.CascadeObject]{a.cascade.Objects, cascadeID, func(o document.CascadeObject) []cell {
 		step := "stays"
 		if o.Step > 0 {
 			step = itoa(o.Step)
@@ -119,13 +119,13 @@ func (v *cascadeView) rows() cascadeRows {
 	}}, a.places}
 }
 
-func fateStyle(f state.CascadeFate) styleName {
+func fateStyle(f document.CascadeFate) styleName {
 	switch f {
-	case state.FateDeleted:
+	case document.FateDeleted:
 		return styleBad
-	case state.FateSurvives:
+	case document.FateSurvives:
 		return styleGood
-	case state.FateOrphaned:
+	case document.FateOrphaned:
 		return styleAccent
 	}
 	return styleWarn
@@ -144,7 +144,7 @@ func (v *cascadeView) title(e *env) string {
 	return strings.Join(parts, ", ")
 }
 
-func (v *cascadeView) current() (state.CascadeObject, bool) {
+func (v *cascadeView) current() (document.CascadeObject, bool) {
 	rows := v.rows()
 	return rows.at(&v.list)
 }
@@ -267,14 +267,14 @@ func (v *cascadeView) detail(a cascadeAnswer, w int) []line {
 	return out
 }
 
-func (v *cascadeView) objectDetail(a cascadeAnswer, o state.CascadeObject, w int) []line {
+func (v *cascadeView) objectDetail(a cascadeAnswer, o document.CascadeObject, w int) []line {
 	out := []line{append(heading(render.KindName(o.Object)), span{"  " + string(o.Fate), fateStyle(o.Fate)})}
 	add := func(text string, style styleName) { out = append(out, indent(wrapped(text, w-2, style), 1)...) }
 	add(render.CascadeWhy(o), styleText)
-	for _, text := range render.CascadeHeld([]state.CascadeObject{o}) {
+	for _, text := range render.CascadeHeld([]document.CascadeObject{o}) {
 		add("held: "+strings.TrimPrefix(text, o.Object.Ref.String()+": "), styleWarn)
 	}
-	var absent []state.CascadeReference
+	var absent []document.CascadeReference
 	for _, r := range a.cascade.Absent {
 		if r.Dependent.Same(o.Object.Ref) {
 			absent = append(absent, r)

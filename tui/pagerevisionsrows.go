@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/kctl-ctrl/kctl-ctrl/render"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/document"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -57,8 +58,8 @@ func revisionID(h *state.RevisionList, r *state.Revision) string {
 	return historyKey(h) + "\x00" + record
 }
 
-func historyObject(h *state.RevisionList) state.OwnedObject {
-	return state.OwnedObject{Ref: h.Object, Kind: h.ObjectKind}
+func historyObject(h *state.RevisionList) document.OwnedObject {
+	return document.OwnedObject{Ref: h.Object, Kind: h.ObjectKind}
 }
 
 // flattenRevisions gives the histories that match, each with its revisions, the

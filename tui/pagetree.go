@@ -9,6 +9,7 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"github.com/kctl-ctrl/kctl-ctrl/render"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/document"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -150,7 +151,7 @@ func (p *treePage) ask(e *env) tea.Cmd {
 		p.built, p.pacing.at = snap, e.now
 	}
 	return askNow(&p.asking, e, pageTree, func(ctx context.Context) (*grown, error) {
-		var tree state.OwnerTree
+		var tree document.OwnerTree
 		var err error
 		switch {
 		case owners == nil:
@@ -214,8 +215,8 @@ func (p *treePage) flatten(e *env) {
 
 // reveal unfolds what is above an object.
 func (p *treePage) reveal(ref state.Ref) {
-	var visit func(n *state.OwnerNode) bool
-	visit = func(n *state.OwnerNode) bool {
+	var visit func(n *document.OwnerNode) bool
+	visit = func(n *document.OwnerNode) bool {
 		if !n.Absent && n.Object.Same(ref) {
 			return true
 		}
@@ -380,7 +381,7 @@ func (p *treePage) under(e *env) subject {
 }
 
 // kubectlName is what kubectl understands.
-func kubectlName(o state.OwnedObject) string {
+func kubectlName(o document.OwnedObject) string {
 	if o.Kind == "" {
 		return o.Type() + "/" + o.Name
 	}

@@ -11,35 +11,36 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 	"github.com/muesli/termenv"
 
+	"github.com/kctl-ctrl/kctl-ctrl/watch/document"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
 // fakeOwners answers with what a test put in, and remembers what was asked.
 type fakeOwners struct {
-	tree    state.OwnerTree
-	cascade map[state.CascadePolicy]state.Cascade
+	tree    document.OwnerTree
+	cascade map[document.CascadePolicy]document.Cascade
 	err     error
 	asked   []string
 }
 
-func (f *fakeOwners) Tree(_ context.Context, object state.Ref) (state.OwnerTree, error) {
+func (f *fakeOwners) Tree(_ context.Context, object state.Ref) (document.OwnerTree, error) {
 	f.asked = append(f.asked, "tree of "+object.String())
 	return f.tree, f.err
 }
 
-func (f *fakeOwners) Roots(_ context.Context, namespace string) (state.OwnerTree, error) {
+func (f *fakeOwners) Roots(_ context.Context, namespace string) (document.OwnerTree, error) {
 	f.asked = append(f.asked, "roots of "+namespace)
 	return f.tree, f.err
 }
 
-func (f *fakeOwners) Cascade(_ context.Context, object state.Ref, policy state.CascadePolicy) (state.Cascade, error) {
+func (f *fakeOwners) Cascade(_ context.Context, object state.Ref, policy document.CascadePolicy) (document.Cascade, error) {
 	f.asked = append(f.asked, string(policy)+" "+object.String())
 	return f.cascade[policy], f.err
 }
 
-func owned(group, resource, kind, name string, below ...*state.OwnerNode) *state.OwnerNode {
-	n := &state.OwnerNode{
-		Object: state.OwnedObject{
+func owned(group, resource, kind, name string, below ...*document.OwnerNode) *document.OwnerNode {
+	n := &document.OwnerNode{
+		Object: document.OwnedObject{
 			Ref:  state.Ref{Group: group, Version: "v1", Resource: resource, Namespace: "shop", Name: name, UID: "uid-" + name},
 			Kind: kind, Created: testNow.Add(-5 * time.Minute),
 		},
@@ -47,65 +48,65 @@ func owned(group, resource, kind, name string, below ...*state.OwnerNode) *state
 	}
 	apiVersion := n.Object.APIVersion()
 	for _, d := range below {
-		d.Object.Owners = append(d.Object.Owners, state.OwnerRef{APIVersion: apiVersion, Kind: kind, Name: name, UID: n.Object.UID, Controller: true, BlockOwnerDeletion: true})
-		d.Edge = &state.OwnerEdge{Controller: true, BlockOwnerDeletion: true, Verdict: state.OwnerPresent}
+		d.Object.Owners = append(d.Object.Owners, document.OwnerRef{APIVersion: apiVersion, Kind: kind, Name: name, UID: n.Object.UID, Controller: true, BlockOwnerDeletion: true})
+		d.Edge = &document.OwnerEdge{Controller: true, BlockOwnerDeletion: true, Verdict: document.OwnerPresent}
 	}
 	return n
 }
 
-func withStatus(n *state.OwnerNode, ready, word string, health state.Health) *state.OwnerNode {
-	n.Status = &state.ObjectStatus{Ready: ready, State: word, Health: health}
+func withStatus(n *document.OwnerNode, ready, word string, health document.Health) *document.OwnerNode {
+	n.Status = &document.ObjectStatus{Ready: ready, State: word, Health: health}
 	return n
 }
 
 // shopTree has a deployment, a claim that is held, and a map whose owner is in
 // another namespace.
-func shopTree() state.OwnerTree {
-	pods := []*state.OwnerNode{
-		withStatus(owned("", "pods", "Pod", "web-7c9-5fx"), "1/1", "Running", state.HealthReady),
-		withStatus(owned("", "pods", "Pod", "web-7c9-9kd"), "0/1", "CrashLoopBackOff", state.HealthFailed),
+func shopTree() document.OwnerTree {
+	pods := []*document.OwnerNode{
+		withStatus(owned("", "pods", "Pod", "web-7c9-5fx"), "1/1", "Running", document.HealthReady),
+		withStatus(owned("", "pods", "Pod", "web-7c9-9kd"), "0/1", "CrashLoopBackOff", document.HealthFailed),
 	}
 	web := withStatus(owned("apps", "deployments", "Deployment", "web",
-		withStatus(owned("apps", "replicasets", "ReplicaSet", "web-7c9", pods...), "1/2", "Progressing", state.HealthProgressing),
-		withStatus(owned("apps", "replicasets", "ReplicaSet", "web-5d4"), "0/0", "Ready", state.HealthReady),
-	), "1/2", "Progressing", state.HealthProgressing)
+		withStatus(owned("apps", "replicasets", "ReplicaSet", "web-7c9", pods...), "1/2", "Progressing", document.HealthProgressing),
+		withStatus(owned("apps", "replicasets", "ReplicaSet", "web-5d4"), "0/0", "Ready", document.HealthReady),
+	), "1/2", "Progressing", document.HealthProgressing)
 	claim := owned("", "persistentvolumeclaims", "PersistentVolumeClaim", "data")
 	claim.Object.Deleting, claim.Object.Finalizers = testNow.Add(-time.Minute), []string{"kubernetes.io/pvc-protection"}
 	widget := owned("shop.example", "widgets", "Widget", "till", claim)
 	far := owned("", "configmaps", "ConfigMap", "settings")
 	gone := owned("", "configmaps", "ConfigMap", "elsewhere", far)
 	gone.Absent = true
-	far.Edge.Verdict, far.Edge.Why = state.OwnerAbsent, "there is no configmaps shop/elsewhere; the uid is that of configmaps base/elsewhere, and an owner in another namespace does not count"
-	return state.OwnerTree{Roots: []*state.OwnerNode{gone, web, widget}}
+	far.Edge.Verdict, far.Edge.Why = document.OwnerAbsent, "there is no configmaps shop/elsewhere; the uid is that of configmaps base/elsewhere, and an owner in another namespace does not count"
+	return document.OwnerTree{Roots: []*document.OwnerNode{gone, web, widget}}
 }
 
-func shopCascades() map[state.CascadePolicy]state.Cascade {
-	object := func(group, resource, kind, name string) state.OwnedObject {
+func shopCascades() map[document.CascadePolicy]document.Cascade {
+	object := func(group, resource, kind, name string) document.OwnedObject {
 		return owned(group, resource, kind, name).Object
 	}
 	web, set := object("apps", "deployments", "Deployment", "web"), object("apps", "replicasets", "ReplicaSet", "web-7c9")
 	pod, shared := object("", "pods", "Pod", "web-7c9-5fx"), object("", "configmaps", "ConfigMap", "shared")
-	keeper := state.OwnerRef{APIVersion: "shop.example/v1", Kind: "Widget", Name: "till", UID: "uid-till"}
-	return map[state.CascadePolicy]state.Cascade{
-		state.CascadeBackground: {
-			Policy: state.CascadeBackground, Targets: []state.Ref{web.Ref}, Complete: true,
-			Objects: []state.CascadeObject{
-				{Object: web, Fate: state.FateDeleted, Step: 1, Policy: state.CascadeBackground, Why: "it is what is deleted"},
-				{Object: set, Fate: state.FateDeleted, Step: 2, Policy: state.CascadeBackground, Why: "its last owner is gone"},
-				{Object: pod, Fate: state.FateHeld, Step: 3, Policy: state.CascadeBackground, Why: "its last owner is gone", HeldBy: []state.CascadeFinalizer{
+	keeper := document.OwnerRef{APIVersion: "shop.example/v1", Kind: "Widget", Name: "till", UID: "uid-till"}
+	return map[document.CascadePolicy]document.Cascade{
+		document.CascadeBackground: {
+			Policy: document.CascadeBackground, Targets: []state.Ref{web.Ref}, Complete: true,
+			Objects: []document.CascadeObject{
+				{Object: web, Fate: document.FateDeleted, Step: 1, Policy: document.CascadeBackground, Why: "it is what is deleted"},
+				{Object: set, Fate: document.FateDeleted, Step: 2, Policy: document.CascadeBackground, Why: "its last owner is gone"},
+				{Object: pod, Fate: document.FateHeld, Step: 3, Policy: document.CascadeBackground, Why: "its last owner is gone", HeldBy: []document.CascadeFinalizer{
 					{Name: "batch.kubernetes.io/job-tracking", ServedBy: "the Job controller, when it has counted the pod"}, {Name: "shop.example/till", SetBy: "till-operator"},
 				}},
-				{Object: shared, Fate: state.FateSurvives, Why: "another owner keeps it: Widget till", KeptBy: []state.OwnerRef{keeper}, Dropped: web.Owners},
+				{Object: shared, Fate: document.FateSurvives, Why: "another owner keeps it: Widget till", KeptBy: []document.OwnerRef{keeper}, Dropped: web.Owners},
 			},
-			Absent: []state.CascadeReference{{Dependent: shared.Ref, Owner: state.OwnerRef{Kind: "ConfigMap", Name: "elsewhere"}, Verdict: state.OwnerAbsent, Why: "there is no configmaps shop/elsewhere"}},
+			Absent: []document.CascadeReference{{Dependent: shared.Ref, Owner: document.OwnerRef{Kind: "ConfigMap", Name: "elsewhere"}, Verdict: document.OwnerAbsent, Why: "there is no configmaps shop/elsewhere"}},
 			Notes:  []string{"a pod that runs on a node goes when its kubelet has ended it"},
 		},
-		state.CascadeOrphan: {
-			Policy: state.CascadeOrphan, Targets: []state.Ref{web.Ref}, Complete: false,
-			Gaps: []state.ReadGap{{Type: "secrets", Namespace: "shop", Reason: "forbidden"}},
-			Objects: []state.CascadeObject{
-				{Object: web, Fate: state.FateDeleted, Step: 1, Policy: state.CascadeOrphan, Why: "it is what is deleted"},
-				{Object: set, Fate: state.FateOrphaned, Why: "its owner lets go of it, and nobody owns it any more"},
+		document.CascadeOrphan: {
+			Policy: document.CascadeOrphan, Targets: []state.Ref{web.Ref}, Complete: false,
+			Gaps: []document.ReadGap{{Type: "secrets", Namespace: "shop", Reason: "forbidden"}},
+			Objects: []document.CascadeObject{
+				{Object: web, Fate: document.FateDeleted, Step: 1, Policy: document.CascadeOrphan, Why: "it is what is deleted"},
+				{Object: set, Fate: document.FateOrphaned, Why: "its owner lets go of it, and nobody owns it any more"},
 			},
 		},
 	}
@@ -165,8 +166,8 @@ func TestTreeKeepsItsPlace(t *testing.T) {
 	tree := shopTree()
 	pod := tree.Roots[1].Dependents[0].Dependents[1]
 	tree.Roots[1].Dependents[0].Dependents = tree.Roots[1].Dependents[0].Dependents[:1]
-	tree.Roots[1].Dependents[1].Dependents = []*state.OwnerNode{pod}
-	tree.Roots = append([]*state.OwnerNode{owned("", "configmaps", "ConfigMap", "aaa")}, tree.Roots...)
+	tree.Roots[1].Dependents[1].Dependents = []*document.OwnerNode{pod}
+	tree.Roots = append([]*document.OwnerNode{owned("", "configmaps", "ConfigMap", "aaa")}, tree.Roots...)
 	f.tree = tree
 	s.press("r").has(">     └── Pod/web-7c9-9kd")
 }
@@ -222,7 +223,7 @@ func TestTreeKeepsTheOldAnswer(t *testing.T) {
 	f.err = nil
 	old, late := p.ask(s.env), p.ask(s.env)
 	full := f.tree
-	f.tree = state.OwnerTree{}
+	f.tree = document.OwnerTree{}
 	s.carryOut(old)
 	s.has("Deployment/web")
 	s.carryOut(late)
@@ -265,12 +266,12 @@ func TestTreeOfHostileNames(t *testing.T) {
 		chain = owned("", "pods", hostile[i%len(hostile)], hostile[(i+3)%len(hostile)]+fmt.Sprint(i), chain)
 	}
 	chain.Object.Finalizers, chain.Object.Namespace = hostile, hostile[2]
-	chain.Status = &state.ObjectStatus{Ready: hostile[3], State: hostile[4], Message: hostile[0]}
-	cascade := state.Cascade{Complete: false, Gaps: []state.ReadGap{{Type: hostile[4], Message: hostile[1]}}, Notes: hostile}
-	chain.Walk(func(n *state.OwnerNode) {
-		cascade.Objects = append(cascade.Objects, state.CascadeObject{Object: n.Object, Fate: state.FateHeld, Step: 1, Why: hostile[3], HeldBy: []state.CascadeFinalizer{{Name: hostile[0], SetBy: hostile[4]}}})
+	chain.Status = &document.ObjectStatus{Ready: hostile[3], State: hostile[4], Message: hostile[0]}
+	cascade := document.Cascade{Complete: false, Gaps: []document.ReadGap{{Type: hostile[4], Message: hostile[1]}}, Notes: hostile}
+	chain.Walk(func(n *document.OwnerNode) {
+		cascade.Objects = append(cascade.Objects, document.CascadeObject{Object: n.Object, Fate: document.FateHeld, Step: 1, Why: hostile[3], HeldBy: []document.CascadeFinalizer{{Name: hostile[0], SetBy: hostile[4]}}})
 	})
-	f := &fakeOwners{tree: state.OwnerTree{Roots: []*state.OwnerNode{chain}}, cascade: map[state.CascadePolicy]state.Cascade{state.CascadeBackground: cascade}}
+	f := &fakeOwners{tree: document.OwnerTree{Roots: []*document.OwnerNode{chain}}, cascade: map[document.CascadePolicy]document.Cascade{document.CascadeBackground: cascade}}
 	for _, size := range [][2]int{{60, 15}, {80, 24}, {200, 60}} {
 		s := newScreen(t, Options{Owners: f, Start: int(pageTree), Theme: testTheme(t, "default", termenv.TrueColor)}, shop(t, 0), size[0], size[1])
 		for _, keys := range [][]string{{"j"}, {"G"}, {"d"}, {"esc"}, {"g", "x"}, {"j"}, {"enter"}, {"esc"}, {"esc"}} {
@@ -295,16 +296,16 @@ func TestLargeTree(t *testing.T) {
 	s.press("F").has("> ReplicaSet/set-29 [+100]")
 }
 
-func largeTree(sets, pods int) state.OwnerTree {
-	var roots []*state.OwnerNode
+func largeTree(sets, pods int) document.OwnerTree {
+	var roots []*document.OwnerNode
 	for i := range sets {
-		var below []*state.OwnerNode
+		var below []*document.OwnerNode
 		for j := range pods {
-			below = append(below, withStatus(owned("", "pods", "Pod", fmt.Sprintf("set-%d-pod-%d", i, j)), "1/1", "Running", state.HealthReady))
+			below = append(below, withStatus(owned("", "pods", "Pod", fmt.Sprintf("set-%d-pod-%d", i, j)), "1/1", "Running", document.HealthReady))
 		}
 		roots = append(roots, owned("apps", "replicasets", "ReplicaSet", fmt.Sprintf("set-%d", i), below...))
 	}
-	return state.OwnerTree{Roots: roots}
+	return document.OwnerTree{Roots: roots}
 }
 
 // BenchmarkTreeView draws a frame after a key, of 150,000 pods, all unfolded.

@@ -7,6 +7,7 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"github.com/kctl-ctrl/kctl-ctrl/render"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/document"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -20,7 +21,7 @@ func (p *treePage) actions(e *env) []action {
 	case r == nil:
 		nothing = errNothing.Error()
 		absent, leaf = nothing, nothing
-		r = &treeRow{OwnerNode: &state.OwnerNode{}, parent: -1}
+		r = &treeRow{OwnerNode: &document.OwnerNode{}, parent: -1}
 	case r.Absent:
 		absent = "the object is not there"
 	}
@@ -130,7 +131,7 @@ func (p *treePage) foldAll(e *env, folded bool) tea.Cmd {
 		p.list.selected, p.list.cursor = p.rows.rows[at].id, at
 	}
 	for _, root := range p.tree.tree.Roots {
-		root.Walk(func(n *state.OwnerNode) {
+		root.Walk(func(n *document.OwnerNode) {
 			if len(n.Dependents) > 0 {
 				p.folds[nodeKey(n)] = folded
 			}
@@ -140,7 +141,7 @@ func (p *treePage) foldAll(e *env, folded bool) tea.Cmd {
 	return nil
 }
 
-func (p *treePage) jump(to pageID, o state.OwnedObject) tea.Cmd {
+func (p *treePage) jump(to pageID, o document.OwnedObject) tea.Cmd {
 	return send(jumpMsg{to, subject{kind: onObject, object: o.Ref, name: kubectlName(o)}})
 }
 

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/kctl-ctrl/kctl-ctrl/render"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/document"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -18,7 +19,7 @@ const (
 
 // grown is an answer with what is counted in it once. It does not change.
 type grown struct {
-	tree  state.OwnerTree
+	tree  document.OwnerTree
 	nodes int
 	// types are those of its objects, uids the objects, where they are few.
 	types map[string]bool
@@ -31,14 +32,14 @@ type grown struct {
 const fewRefs = 500
 
 // grow counts a tree. It is for a command.
-func grow(tree state.OwnerTree) *grown {
+func grow(tree document.OwnerTree) *grown {
 	g := &grown{tree: tree, types: map[string]bool{}}
 	first := ""
 	for i, root := range tree.Roots {
 		if i == 0 {
 			first = root.Object.Namespace
 		}
-		root.Walk(func(n *state.OwnerNode) {
+		root.Walk(func(n *document.OwnerNode) {
 			g.nodes++
 			g.types[n.Object.Type()] = true
 			if len(g.refs) <= fewRefs {
@@ -86,7 +87,7 @@ func (g *grown) print(s *state.Snapshot) uint64 {
 
 // treeRow is a node that is not folded away.
 type treeRow struct {
-	*state.OwnerNode
+	*document.OwnerNode
 	id     string
 	lead   string
 	depth  int
@@ -96,7 +97,7 @@ type treeRow struct {
 
 // nodeKey tells an object from others; what is known from references only has a
 // key of its own.
-func nodeKey(n *state.OwnerNode) string {
+func nodeKey(n *document.OwnerNode) string {
 	if n.Absent {
 		return "?" + n.Object.UID + " " + n.Object.Ref.String()
 	}
@@ -135,18 +136,18 @@ func (r *treeRows) Find(id string) int {
 // is hidden; a filter shows all that matches.
 func (g *grown) flatten(isFolded func(key string) bool, f filter) *treeRows {
 	out := &treeRows{byID: map[string]int{}, byKey: map[string]int{}}
-	var keep map[*state.OwnerNode]bool
+	var keep map[*document.OwnerNode]bool
 	if f.match != nil {
-		keep = map[*state.OwnerNode]bool{}
+		keep = map[*document.OwnerNode]bool{}
 		for _, root := range g.tree.Roots {
 			matching(root, f, keep)
 		}
 	}
-	shownOf := func(nodes []*state.OwnerNode) []*state.OwnerNode {
+	shownOf := func(nodes []*document.OwnerNode) []*document.OwnerNode {
 		if keep == nil {
 			return nodes
 		}
-		var kept []*state.OwnerNode
+		var kept []*document.OwnerNode
 		for _, n := range nodes {
 			if keep[n] {
 				kept = append(kept, n)
@@ -154,8 +155,8 @@ func (g *grown) flatten(isFolded func(key string) bool, f filter) *treeRows {
 		}
 		return kept
 	}
-	var visit func(n *state.OwnerNode, parent, depth int, lead, below string)
-	visit = func(n *state.OwnerNode, parent, depth int, lead, below string) {
+	var visit func(n *document.OwnerNode, parent, depth int, lead, below string)
+	visit = func(n *document.OwnerNode, parent, depth int, lead, below string) {
 		key := nodeKey(n)
 		row := treeRow{OwnerNode: n, id: key, lead: lead, depth: depth, parent: parent}
 		if parent >= 0 {
@@ -190,7 +191,7 @@ func (g *grown) flatten(isFolded func(key string) bool, f filter) *treeRows {
 }
 
 // matching keeps the nodes that a filter shows, and those above them.
-func matching(n *state.OwnerNode, f filter, keep map[*state.OwnerNode]bool) bool {
+func matching(n *document.OwnerNode, f filter, keep map[*document.OwnerNode]bool) bool {
 	fields := []string{render.KindName(n.Object), n.Object.Namespace, n.Object.Type()}
 	fields = append(fields, n.Object.Finalizers...)
 	if n.Status != nil {
@@ -261,7 +262,7 @@ func (g *grown) cells(e *env, r treeRow) []cell {
 	return out
 }
 
-func nameStyle(n *state.OwnerNode) styleName {
+func nameStyle(n *document.OwnerNode) styleName {
 	switch {
 	case n.Absent:
 		return styleDim
@@ -271,7 +272,7 @@ func nameStyle(n *state.OwnerNode) styleName {
 	return styleText
 }
 
-func ownership(edge *state.OwnerEdge) string {
+func ownership(edge *document.OwnerEdge) string {
 	if edge == nil {
 		return ""
 	}
@@ -279,7 +280,7 @@ func ownership(edge *state.OwnerEdge) string {
 }
 
 // nodeNote is what is odd about a node.
-func nodeNote(n *state.OwnerNode) (string, styleName) {
+func nodeNote(n *document.OwnerNode) (string, styleName) {
 	note, wrong := render.TreeNotes(n)
 	style := styleWarn
 	if wrong {
@@ -296,7 +297,7 @@ func nodeNote(n *state.OwnerNode) (string, styleName) {
 }
 
 // nodeStatus is an object's readiness and its state, in words.
-func nodeStatus(n *state.OwnerNode) (ready string, status cell) {
+func nodeStatus(n *document.OwnerNode) (ready string, status cell) {
 	switch {
 	case n.Status != nil:
 		return n.Status.Ready, word(n.Status.State, healthStyle(n.Status.Health))

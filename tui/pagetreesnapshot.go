@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/kctl-ctrl/kctl-ctrl/watch/document"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -14,19 +15,19 @@ const whyUnknown = "no informer has it"
 // the types that its informers watch. Without a subject it has all trees of a
 // namespace, or of all where that is empty. Its cost is that of the objects in
 // the snapshot: it is for a command.
-func snapshotTree(s *state.Snapshot, namespace string, subject *state.Ref) state.OwnerTree {
+func snapshotTree(s *state.Snapshot, namespace string, subject *state.Ref) document.OwnerTree {
 	b := snapshotTrees{Snapshot: s, shown: map[string]bool{}}
 	if subject != nil {
 		b.around(*subject)
 	} else {
 		b.all(namespace)
 	}
-	return state.OwnerTree{Context: s.Session.Context, Roots: b.roots}
+	return document.OwnerTree{Context: s.Session.Context, Roots: b.roots}
 }
 
 type snapshotTrees struct {
 	*state.Snapshot
-	roots []*state.OwnerNode
+	roots []*document.OwnerNode
 	shown map[string]bool
 }
 
@@ -93,7 +94,7 @@ func (b *snapshotTrees) root(o *state.Object) {
 		b.roots = append(b.roots, node)
 		return
 	}
-	node.Edge = &state.OwnerEdge{Controller: true, Verdict: state.OwnerUnknown, Why: whyUnknown}
+	node.Edge = &document.OwnerEdge{Controller: true, Verdict: document.OwnerUnknown, Why: whyUnknown}
 	for _, r := range slices.Backward(b.roots) {
 		if r.Absent && r.Object.Ref == *o.Owner {
 			r.Dependents = append(r.Dependents, node)
@@ -103,13 +104,13 @@ func (b *snapshotTrees) root(o *state.Object) {
 			break // those of one owner come one after the other, nearly always
 		}
 	}
-	b.roots = append(b.roots, &state.OwnerNode{Object: state.OwnedObject{Ref: *o.Owner}, Absent: true, Dependents: []*state.OwnerNode{node}})
+	b.roots = append(b.roots, &document.OwnerNode{Object: document.OwnedObject{Ref: *o.Owner}, Absent: true, Dependents: []*document.OwnerNode{node}})
 }
 
-func (b *snapshotTrees) node(o *state.Object, above []string) *state.OwnerNode {
-	n := &state.OwnerNode{Object: state.OwnedObject{Ref: o.Ref}}
+func (b *snapshotTrees) node(o *state.Object, above []string) *document.OwnerNode {
+	n := &document.OwnerNode{Object: document.OwnedObject{Ref: o.Ref}}
 	if o.Owner != nil {
-		n.Object.Owners = []state.OwnerRef{{
+		n.Object.Owners = []document.OwnerRef{{
 			APIVersion: groupVersion(*o.Owner), Kind: o.Owner.Resource, Name: o.Owner.Name, UID: o.Owner.UID, Controller: true,
 		}}
 	}
@@ -124,13 +125,13 @@ func (b *snapshotTrees) node(o *state.Object, above []string) *state.OwnerNode {
 	above = append(above, o.UID)
 	for d := range b.OwnedBy(o.UID) {
 		child := b.node(d, above)
-		child.Edge = &state.OwnerEdge{Controller: true, Verdict: state.OwnerPresent}
+		child.Edge = &document.OwnerEdge{Controller: true, Verdict: document.OwnerPresent}
 		n.Dependents = append(n.Dependents, child)
 	}
-	slices.SortStableFunc(n.Dependents, func(a, b *state.OwnerNode) int {
+	slices.SortStableFunc(n.Dependents, func(a, b *document.OwnerNode) int {
 		return cmp.Or(cmp.Compare(a.Object.Type(), b.Object.Type()), cmp.Compare(a.Object.Key(), b.Object.Key()))
 	})
 	return n
 }
 
-func groupVersion(r state.Ref) string { return state.OwnedObject{Ref: r}.APIVersion() }
+func groupVersion(r state.Ref) string { return document.OwnedObject{Ref: r}.APIVersion() }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/muesli/termenv"
 
+	"github.com/kctl-ctrl/kctl-ctrl/watch/document"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -169,7 +170,7 @@ func recordedCluster(t *testing.T, page pageID) *screen {
 			t.Fatalf("%s: %v", name, err)
 		}
 	}
-	var trees state.OwnerTreeList
+	var trees document.OwnerTreeList
 	read("tree.json", &trees)
 	c.tree = trees.Items[0]
 	read("cascade.json", &c.cascade)
@@ -193,13 +194,15 @@ func recordedCluster(t *testing.T, page pageID) *screen {
 // clusterFiles are the answers of one cluster to one question each.
 type clusterFiles struct {
 	fakeRevisions
-	tree    state.OwnerTree
-	cascade state.Cascade
+	tree    document.OwnerTree
+	cascade document.Cascade
 }
 
-func (c *clusterFiles) Tree(context.Context, state.Ref) (state.OwnerTree, error) { return c.tree, nil }
-func (c *clusterFiles) Roots(context.Context, string) (state.OwnerTree, error)   { return c.tree, nil }
+func (c *clusterFiles) Tree(context.Context, state.Ref) (document.OwnerTree, error) {
+	return c.tree, nil
+}
+func (c *clusterFiles) Roots(context.Context, string) (document.OwnerTree, error) { return c.tree, nil }
 
-func (c *clusterFiles) Cascade(context.Context, state.Ref, state.CascadePolicy) (state.Cascade, error) {
+func (c *clusterFiles) Cascade(context.Context, state.Ref, document.CascadePolicy) (document.Cascade, error) {
 	return c.cascade, nil
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/tap"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/attach"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/owners"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/redact"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -206,7 +207,7 @@ func objectsOf(store *tap.Store, objects []metav1.Object, q attach.CacheQuery) [
 			c.Deleting = at.UTC()
 		}
 		if q.Whole {
-			c.Object = state.Redact(c.Ref, tap.Content(o, scheme.Scheme))
+			c.Object = redact.Redact(c.Ref, tap.Content(o, scheme.Scheme))
 		}
 		out = append(out, c)
 	}

@@ -27,7 +27,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/document"
 )
 
 // The size of the cluster that is asked.
@@ -208,9 +208,9 @@ func (c *benchedCluster) ours() cost {
 	out := cost{took: took, wire: c.wire.received.Load() - before}
 	c.mustShow(drawn)
 	// What it says of itself, of a run more: a document has the exact figures.
-	_, document, _ := c.run(c.binary, "tree", "deployment/app-0", "-n", "ns-0", "-o", "json")
-	var list state.OwnerTreeList
-	if err := json.Unmarshal([]byte(document), &list); err != nil || len(list.Items) != 1 {
+	_, text, _ := c.run(c.binary, "tree", "deployment/app-0", "-n", "ns-0", "-o", "json")
+	var list document.OwnerTreeList
+	if err := json.Unmarshal([]byte(text), &list); err != nil || len(list.Items) != 1 {
 		c.Fatalf("read the document of tree: %v", err)
 	}
 	out.requests, out.read = int(list.Items[0].Cost.Requests), list.Items[0].Cost.Bytes

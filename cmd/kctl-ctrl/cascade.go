@@ -11,6 +11,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/kctl-ctrl/kctl-ctrl/render"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/document"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/owners"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
@@ -63,10 +64,10 @@ Policies are those of 'kubectl delete --cascade':
 	return cmd
 }
 
-var policies = map[string]state.CascadePolicy{
-	"background": state.CascadeBackground,
-	"foreground": state.CascadeForeground,
-	"orphan":     state.CascadeOrphan,
+var policies = map[string]document.CascadePolicy{
+	"background": document.CascadeBackground,
+	"foreground": document.CascadeForeground,
+	"orphan":     document.CascadeOrphan,
 }
 
 func (o *cascadeOptions) run(ctx context.Context) error {
@@ -103,9 +104,9 @@ func (o *cascadeOptions) run(ctx context.Context) error {
 	if len(targets) == 0 {
 		progress.done()
 		if !o.printer.forPeople() {
-			return o.show(state.Cascade{
-				APIVersion: apiVersion, Kind: state.CascadeKind, Context: c.contextName(), Policy: policy, Targets: []state.Ref{},
-				Complete: true, Objects: []state.CascadeObject{}, Cost: c.Cost(),
+			return o.show(document.Cascade{
+				APIVersion: apiVersion, Kind: document.CascadeKind, Context: c.contextName(), Policy: policy, Targets: []state.Ref{},
+				Complete: true, Objects: []document.CascadeObject{}, Cost: c.Cost(),
 			})
 		}
 		fmt.Fprintf(o.ErrOut, "No %s found.\n", o.asked())
@@ -121,10 +122,10 @@ func (o *cascadeOptions) run(ctx context.Context) error {
 }
 
 // play reads what the deletion can touch and works it out.
-func (o *cascadeOptions) play(ctx context.Context, c *ownersOf, targets []*owners.Object, policy state.CascadePolicy) (state.Cascade, error) {
+func (o *cascadeOptions) play(ctx context.Context, c *ownersOf, targets []*owners.Object, policy document.CascadePolicy) (document.Cascade, error) {
 	graph, targets, err := c.ScanAround(ctx, o.scope(c, targets), targets)
 	if err != nil {
-		return state.Cascade{}, err
+		return document.Cascade{}, err
 	}
 	cascade := graph.Cascade(targets, policy)
 	cascade.Context = c.contextName()
@@ -133,7 +134,7 @@ func (o *cascadeOptions) play(ctx context.Context, c *ownersOf, targets []*owner
 	return cascade, nil
 }
 
-func (o *cascadeOptions) show(cascade state.Cascade) error {
+func (o *cascadeOptions) show(cascade document.Cascade) error {
 	if !o.printer.forPeople() {
 		err := o.printer.print(o.Out, found{
 			Document: func() any { return cascade },

@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/document"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/owners"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
@@ -154,7 +155,7 @@ func TestCascadeIsWhatGCDoes(t *testing.T) {
 		t.Fatal(err)
 	}
 	propagation := []metav1.DeletionPropagation{metav1.DeletePropagationBackground, metav1.DeletePropagationForeground, metav1.DeletePropagationOrphan}
-	fates := map[state.CascadeFate]int{}
+	fates := map[document.CascadeFate]int{}
 	for i := range 45 {
 		namespace, policy := fmt.Sprintf("graph-%02d", i), propagation[i%len(propagation)]
 		c.fill(namespace, policy == metav1.DeletePropagationForeground, rand.New(rand.NewPCG(7, uint64(i/len(propagation)))), far)
@@ -168,7 +169,7 @@ func TestCascadeIsWhatGCDoes(t *testing.T) {
 		now, later := maps.Clone(before), maps.Clone(before)
 		for _, o := range cascade.Objects {
 			fates[o.Fate]++
-			if o.Fate == state.FateDeleted {
+			if o.Fate == document.FateDeleted {
 				delete(now, o.Object.Name)
 			}
 			if o.Step > 0 {
@@ -178,14 +179,14 @@ func TestCascadeIsWhatGCDoes(t *testing.T) {
 		c.compare(cascade, before, now, "after the deletion", func() {})
 		c.compare(cascade, before, later, "after the finalizers are gone", func() { c.letGo(namespace) })
 	}
-	for _, fate := range []state.CascadeFate{state.FateDeleted, state.FateHeld, state.FateBehind, state.FateSurvives, state.FateOrphaned} {
+	for _, fate := range []document.CascadeFate{document.FateDeleted, document.FateHeld, document.FateBehind, document.FateSurvives, document.FateOrphaned} {
 		if fates[fate] == 0 {
 			t.Errorf("no graph had something that is %s: the test does not try it", fate)
 		}
 	}
 }
 
-func (c *collected) foretell(namespace string, policy metav1.DeletionPropagation) state.Cascade {
+func (c *collected) foretell(namespace string, policy metav1.DeletionPropagation) document.Cascade {
 	c.Helper()
 	reader, err := owners.NewReader(c.config, owners.Options{})
 	if err != nil {
@@ -198,12 +199,12 @@ func (c *collected) foretell(namespace string, policy metav1.DeletionPropagation
 	if gaps := reader.Gaps(); len(gaps) > 0 {
 		c.Fatalf("gaps: %v", gaps)
 	}
-	return graph.Cascade([]*owners.Object{graph.Find("", "configmaps", namespace, "m00")}, state.CascadePolicy(policy))
+	return graph.Cascade([]*owners.Object{graph.Find("", "configmaps", namespace, "m00")}, document.CascadePolicy(policy))
 }
 
 // compare waits until there is what was foretold, with help now and then, and
 // until the collector is at rest after that: it must not take more either.
-func (c *collected) compare(cascade state.Cascade, before, want map[string]*corev1.ConfigMap, when string, help func()) {
+func (c *collected) compare(cascade document.Cascade, before, want map[string]*corev1.ConfigMap, when string, help func()) {
 	c.Helper()
 	namespace := cascade.Targets[0].Namespace
 	names := slices.Sorted(maps.Keys(want))

@@ -16,6 +16,7 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/plan"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/sandbox"
 	"github.com/kctl-ctrl/kctl-ctrl/render"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/document"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -156,7 +157,7 @@ func (o *diffOptions) run(ctx context.Context) error {
 }
 
 // simulate runs both states and compares them.
-func (o *diffOptions) simulate(ctx context.Context, s *session, in diffInput) (*state.Plan, error) {
+func (o *diffOptions) simulate(ctx context.Context, s *session, in diffInput) (*document.Plan, error) {
 	progress := newProgress(o.ErrOut)
 	progress.await(s.awaitsSync)
 	defer progress.done()
@@ -250,7 +251,7 @@ func (o *diffOptions) settle(ctx context.Context, s *session, cluster *plan.Clus
 	return timers, err
 }
 
-func (o *diffOptions) print(result *state.Plan, color bool) error {
+func (o *diffOptions) print(result *document.Plan, color bool) error {
 	if o.output != "text" {
 		return printDocument(o.Out, o.output, result)
 	}

@@ -37,7 +37,7 @@ func TestPrintedTextIsNoCommand(t *testing.T) {
 			if command, found := runnertest.Command(got); found {
 				rt.Fatalf("%s: %q has the command %q:\n%s", name, text, command, got)
 			}
-			var read document
+			var read thingList
 			switch name {
 			case "json":
 				err = json.Unmarshal([]byte(got), &read)
@@ -52,14 +52,14 @@ func TestPrintedTextIsNoCommand(t *testing.T) {
 		}
 		for _, format := range []string{"json", "yaml"} {
 			var out bytes.Buffer
-			want := document{apiVersion, "ThingList", []documentItem{{Name: "a", Remark: text}}}
+			want := thingList{apiVersion, "ThingList", []documentItem{{Name: "a", Remark: text}}}
 			if err := printDocument(render.Inert(&out), format, want); err != nil {
 				rt.Fatal(err)
 			}
 			if command, found := runnertest.Command(out.String()); found {
 				rt.Fatalf("printDocument, %s: %q has the command %q:\n%s", format, text, command, out.String())
 			}
-			var read document
+			var read thingList
 			if err := yaml.Unmarshal(out.Bytes(), &read); err != nil || read.Items[0].Remark != text {
 				rt.Fatalf("%s: %q was read back as %+v, %v", format, text, read, err)
 			}

@@ -22,6 +22,7 @@ import (
 
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
 	"github.com/kctl-ctrl/kctl-ctrl/render"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/document"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -193,7 +194,7 @@ func (p *peopled) as(user string) *rest.Config {
 }
 
 // drawn is a tree as `kctl-ctrl tree` prints it.
-func drawn(t *testing.T, tree state.OwnerTree) string {
+func drawn(t *testing.T, tree document.OwnerTree) string {
 	t.Helper()
 	var out strings.Builder
 	if err := render.WriteTree(&out, tree, render.TreeOptions{Wide: true, NoHeaders: true}); err != nil {

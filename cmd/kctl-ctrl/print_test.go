@@ -19,8 +19,8 @@ import (
 
 var updateGolden = flag.Bool("update", false, "rewrite the golden files")
 
-// document is what a verb prints, in small.
-type document struct {
+// thingList is what a verb prints, in small.
+type thingList struct {
 	APIVersion string         `json:"apiVersion"`
 	Kind       string         `json:"kind"`
 	Items      []documentItem `json:"items"`
@@ -38,7 +38,7 @@ const hostileText = "\x1b]0;owned\x07 \u202etxt.\u2066 \U000e0041 \u009b31m"
 func documentOf(remark string) found {
 	items := []documentItem{{"a", 10_000_000, 0.5, remark}, {"b", -1, 2, "plain: \"text\"\nof two lines"}}
 	return found{
-		Document: func() any { return document{apiVersion, "ThingList", items} },
+		Document: func() any { return thingList{apiVersion, "ThingList", items} },
 		Names:    func() []string { return []string{"thing/" + items[0].Name + remark, "thing/b"} },
 		Table: func(wide bool) render.Table {
 			t := render.Table{Columns: []render.Column{{Title: "NAME"}, {Title: "REMARK"}}}
@@ -140,7 +140,7 @@ func TestPrintedDocumentsKeepTheirText(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var got document
+			var got thingList
 			if err := unmarshal([]byte(text), &got); err != nil {
 				t.Errorf("%s: %v\n%s", format, err, text)
 				continue
@@ -198,7 +198,7 @@ func TestPrintStream(t *testing.T) {
 
 // The verbs that print one document in two forms spell out the same characters.
 func TestPrintDocumentIsInert(t *testing.T) {
-	want := document{apiVersion, "ThingList", []documentItem{{Name: "a", Count: 10_000_000, Remark: hostileText}}}
+	want := thingList{apiVersion, "ThingList", []documentItem{{Name: "a", Count: 10_000_000, Remark: hostileText}}}
 	for format, read := range map[string]func([]byte, any) error{
 		"json": json.Unmarshal,
 		"yaml": func(text []byte, v any) error { return yaml.Unmarshal(text, v) },
@@ -210,7 +210,7 @@ func TestPrintDocumentIsInert(t *testing.T) {
 		if bytes.ContainsFunc(out.Bytes(), odd) {
 			t.Errorf("-o %s: %q", format, out.String())
 		}
-		var got document
+		var got thingList
 		if err := read(out.Bytes(), &got); err != nil || got.Items[0] != want.Items[0] {
 			t.Errorf("-o %s: read back as %+v, %v", format, got, err)
 		}

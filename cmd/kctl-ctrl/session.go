@@ -29,6 +29,7 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/render"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/connect"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/hub"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/redact"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -59,7 +60,7 @@ type session struct {
 	auditLogFull atomic.Bool
 	// scheduleWithin is how long its informers may take to sync.
 	scheduleWithin time.Duration
-	scheduler atomic.Pointer[scheduling]
+	scheduler      atomic.Pointer[scheduling]
 	// impersonate has the loops act as their accounts in kube-system.
 	impersonate bool
 	// applyOptions leave out the waits for loops that do not run.
@@ -226,7 +227,7 @@ func (s *session) guarded(o guard.Options) (connect.Wrap, error) {
 			return manager.Lookup(ref)
 		},
 		Diff: func(ref state.Ref, old, new map[string]any) []state.FieldChange {
-			return state.Diff(ref, old, new, state.DiffOptions{})
+			return redact.Diff(ref, old, new, redact.DiffOptions{})
 		},
 	})
 	if err != nil {

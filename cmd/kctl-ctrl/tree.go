@@ -17,8 +17,8 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/kctl-ctrl/kctl-ctrl/render"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/document"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/owners"
-	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
 type treeOptions struct {
@@ -145,7 +145,7 @@ func (o *treeOptions) run(ctx context.Context) error {
 		}
 		return failure
 	}
-	trees := make([]state.OwnerTree, len(grown))
+	trees := make([]document.OwnerTree, len(grown))
 	for i, g := range grown {
 		trees[i] = g.tree
 	}
@@ -164,7 +164,7 @@ type grownTree struct {
 	roots   []*owners.Object
 	graph   *owners.Graph
 	scope   owners.Scope
-	tree    state.OwnerTree
+	tree    document.OwnerTree
 }
 
 // grow reads the trees of one cluster.
@@ -174,7 +174,7 @@ func (o *treeOptions) grow(ctx context.Context, in clusterContext, progress func
 	if err != nil {
 		return nil, err
 	}
-	g := &grownTree{cluster: c, tree: state.OwnerTree{Context: c.contextName(), Roots: []*state.OwnerNode{}}}
+	g := &grownTree{cluster: c, tree: document.OwnerTree{Context: c.contextName(), Roots: []*document.OwnerNode{}}}
 	if g.roots, err = o.targets(ctx, c); err != nil {
 		return nil, err
 	}
@@ -261,7 +261,7 @@ func (o *treeOptions) finish(ctx context.Context, g *grownTree, started time.Tim
 
 // show prints the trees, and on standard error what they cost and what is
 // missing.
-func (o *treeOptions) show(trees []state.OwnerTree, several bool) error {
+func (o *treeOptions) show(trees []document.OwnerTree, several bool) error {
 	if err := o.print(trees, several); err != nil {
 		return err
 	}
@@ -283,11 +283,11 @@ func (o *treeOptions) show(trees []state.OwnerTree, several bool) error {
 	return nil
 }
 
-func (o *treeOptions) print(trees []state.OwnerTree, several bool) error {
+func (o *treeOptions) print(trees []document.OwnerTree, several bool) error {
 	if !o.printer.forPeople() || o.printer.format() == "dot" || o.printer.format() == "mermaid" {
 		return o.printer.print(o.Out, found{
 			Document: func() any {
-				return state.OwnerTreeList{APIVersion: apiVersion, Kind: state.OwnerTreeKind + "List", Items: trees}
+				return document.OwnerTreeList{APIVersion: apiVersion, Kind: document.OwnerTreeKind + "List", Items: trees}
 			},
 			Names: func() []string { return render.TreeNames(trees) },
 			Text: func(w io.Writer, format string) error {

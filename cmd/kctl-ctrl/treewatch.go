@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/kctl-ctrl/kctl-ctrl/render"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/document"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/owners"
-	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
 // treeWindow is how long changes are collected before they are printed.
@@ -22,7 +22,7 @@ func (o *treeOptions) follow(ctx context.Context, g *grownTree) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	live := g.cluster.Follow(ctx, g.graph, g.scope, g.tree.Roots)
-	known := map[state.ReadGap]bool{}
+	known := map[document.ReadGap]bool{}
 	for _, gap := range g.tree.Gaps {
 		known[gap] = true
 	}
@@ -38,7 +38,7 @@ func (o *treeOptions) follow(ctx context.Context, g *grownTree) error {
 		started := o.now()
 		g.tree.Roots = g.graph.Trees(roots, o.depth)
 		if g.tree.Roots == nil {
-			g.tree.Roots = []*state.OwnerNode{}
+			g.tree.Roots = []*document.OwnerNode{}
 		}
 		live.Show(g.tree.Roots)
 		if err := o.finish(ctx, g, started); err != nil {
@@ -53,7 +53,7 @@ func (o *treeOptions) follow(ctx context.Context, g *grownTree) error {
 		for _, gap := range g.tree.Gaps {
 			if !known[gap] {
 				known[gap] = true
-				for _, line := range render.GapLines([]state.ReadGap{gap}) {
+				for _, line := range render.GapLines([]document.ReadGap{gap}) {
 					fmt.Fprintln(o.ErrOut, line)
 				}
 			}
@@ -68,16 +68,16 @@ func (o *treeOptions) follow(ctx context.Context, g *grownTree) error {
 
 // showChange draws the tree again on a terminal; elsewhere it prints lines of
 // what changed, or for programs the whole document.
-func (o *treeOptions) showChange(g *grownTree, before []*state.OwnerNode) error {
+func (o *treeOptions) showChange(g *grownTree, before []*document.OwnerNode) error {
 	if render.SameTrees(before, g.tree.Roots) {
 		return nil
 	}
 	if !o.printer.forPeople() {
-		return o.print([]state.OwnerTree{g.tree}, false)
+		return o.print([]document.OwnerTree{g.tree}, false)
 	}
 	if isTerminal(o.Out) {
 		fmt.Fprint(o.Out, clearScreen)
-		return o.print([]state.OwnerTree{g.tree}, false)
+		return o.print([]document.OwnerTree{g.tree}, false)
 	}
 	for _, line := range render.TreeChanges(before, g.tree.Roots, o.now(), o.printer.color) {
 		fmt.Fprintln(o.Out, line)

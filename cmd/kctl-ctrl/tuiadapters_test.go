@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kctl-ctrl/kctl-ctrl/watch/document"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -70,7 +71,7 @@ func (p *peopled) testOwners(t *testing.T) {
 	hasAll(t, text, "Deployment/web", "Pod/"+pod.Name, "ConfigMap/held")
 	target := 0
 	for _, root := range tree.Roots {
-		root.Walk(func(n *state.OwnerNode) {
+		root.Walk(func(n *document.OwnerNode) {
 			if n.Target && n.Object.Name == pod.Name {
 				target++
 			}
@@ -108,7 +109,7 @@ func (p *peopled) testOwners(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(far.Roots) != 1 || !far.Roots[0].Absent || far.Roots[0].Object.Name != "web" || len(far.Roots[0].Dependents) != 1 || far.Roots[0].Dependents[0].Edge.Verdict != state.OwnerAbsent {
+	if len(far.Roots) != 1 || !far.Roots[0].Absent || far.Roots[0].Object.Name != "web" || len(far.Roots[0].Dependents) != 1 || far.Roots[0].Dependents[0].Edge.Verdict != document.OwnerAbsent {
 		t.Errorf("the far one:\n%s", drawn(t, far))
 	}
 	if followed == read.followed {
@@ -137,7 +138,7 @@ func (p *peopled) testOwners(t *testing.T) {
 		t.Fatal(err)
 	}
 	hasAll(t, drawn(t, part), "Deployment/web", "ReplicaSet/web-")
-	if !slices.ContainsFunc(part.Gaps, func(g state.ReadGap) bool { return g.Type == "pods" && g.Reason == "forbidden" }) {
+	if !slices.ContainsFunc(part.Gaps, func(g document.ReadGap) bool { return g.Type == "pods" && g.Reason == "forbidden" }) {
 		t.Errorf("that pods may not be read is not said: %v", part.Gaps)
 	}
 }
@@ -146,46 +147,46 @@ func (p *peopled) testCascade(t *testing.T) {
 	ctx := t.Context()
 	read := newTUIOwners(p.config, "sandbox", func() string { return "" })
 	t.Cleanup(read.Close)
-	fates := func(policy state.CascadePolicy) (map[string]state.CascadeObject, state.Cascade) {
+	fates := func(policy document.CascadePolicy) (map[string]document.CascadeObject, document.Cascade) {
 		t.Helper()
 		c, err := read.Cascade(ctx, deploymentRef("shop", "web"), policy)
 		if err != nil {
 			t.Fatal(err)
 		}
-		out := map[string]state.CascadeObject{}
+		out := map[string]document.CascadeObject{}
 		for _, o := range c.Objects {
 			out[o.Object.Kind+"/"+o.Object.Name] = o
 		}
 		return out, c
 	}
-	background, c := fates(state.CascadeBackground)
-	if held := background["ConfigMap/held"]; held.Fate != state.FateHeld || len(held.HeldBy) != 1 || held.HeldBy[0].Name != "test.example/hold" {
+	background, c := fates(document.CascadeBackground)
+	if held := background["ConfigMap/held"]; held.Fate != document.FateHeld || len(held.HeldBy) != 1 || held.HeldBy[0].Name != "test.example/hold" {
 		t.Errorf("held: %+v", held)
 	}
-	if background["Deployment/web"].Fate != state.FateDeleted || !c.Complete || c.Policy != state.CascadeBackground {
+	if background["Deployment/web"].Fate != document.FateDeleted || !c.Complete || c.Policy != document.CascadeBackground {
 		t.Errorf("background: %+v", c)
 	}
 	read.now = func() time.Time { return time.Now().Add(cascadeFor / 2) }
 	shared := read.previewed
-	foreground, _ := fates(state.CascadeForeground)
-	if foreground["Deployment/web"].Fate != state.FateBehind {
+	foreground, _ := fates(document.CascadeForeground)
+	if foreground["Deployment/web"].Fate != document.FateBehind {
 		t.Errorf("foreground: %+v", foreground["Deployment/web"])
 	}
-	orphan, _ := fates(state.CascadeOrphan)
-	if orphan["ConfigMap/held"].Fate != state.FateOrphaned {
+	orphan, _ := fates(document.CascadeOrphan)
+	if orphan["ConfigMap/held"].Fate != document.FateOrphaned {
 		t.Errorf("orphan: %+v", orphan["ConfigMap/held"])
 	}
 	if read.previewed != shared {
 		t.Error("each policy read the cluster anew")
 	}
 	read.now = func() time.Time { return time.Now().Add(2 * cascadeFor) }
-	fates(state.CascadeBackground)
+	fates(document.CascadeBackground)
 	if read.previewed == shared {
 		t.Error("an old reading was used")
 	}
 	other := deploymentRef("shop", "web")
 	other.UID = "another"
-	if _, err := read.Cascade(ctx, other, state.CascadeBackground); err == nil || !strings.Contains(err.Error(), "another object now") {
+	if _, err := read.Cascade(ctx, other, document.CascadeBackground); err == nil || !strings.Contains(err.Error(), "another object now") {
 		t.Errorf("another object of the name: %v", err)
 	}
 }

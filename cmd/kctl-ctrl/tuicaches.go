@@ -16,6 +16,7 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/tui"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/informers"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/owners"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/redact"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -165,7 +166,7 @@ func (c *screenCaches) Live(ctx context.Context, ref state.Ref) (map[string]any,
 	if err != nil {
 		return nil, explain(err, "get "+ref.String())
 	}
-	return state.Redact(ref, o.Object), nil
+	return redact.Redact(ref, o.Object), nil
 }
 
 // screenCache is an informer of the screen's own.

@@ -24,6 +24,7 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/watch/attach"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/informers"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/owners"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/redact"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -231,7 +232,7 @@ func (c *loopCache) Fields(ctx context.Context, namespace, name string) ([]tui.F
 func contentOf(s *tap.Store, held metav1.Object) map[string]any {
 	ref := s.Kind
 	ref.Namespace, ref.Name = held.GetNamespace(), held.GetName()
-	return state.Redact(ref, tap.Content(held, scheme.Scheme))
+	return redact.Redact(ref, tap.Content(held, scheme.Scheme))
 }
 
 // Compare asks the server for the object too, and gives the store half a second
@@ -269,6 +270,6 @@ func (c *loopCache) Compare(ctx context.Context, namespace, name string) (tui.Ca
 			delete(meta, "managedFields")
 		}
 	}
-	out.Changes = state.Diff(ref, before, after, state.DiffOptions{Noise: true})
+	out.Changes = redact.Diff(ref, before, after, redact.DiffOptions{Noise: true})
 	return out, nil
 }

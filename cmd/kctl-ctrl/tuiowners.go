@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kctl-ctrl/kctl-ctrl/tui"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/document"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/owners"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
@@ -73,8 +74,8 @@ type preview struct {
 	at      time.Time
 	graph   *owners.Graph
 	targets []*owners.Object
-	gaps    []state.ReadGap
-	cost    state.ReadCost
+	gaps    []document.ReadGap
+	cost    document.ReadCost
 }
 
 // newTUIOwners makes the reader. Namespace is tried for types that may not be
@@ -148,7 +149,7 @@ func (o *tuiOwners) scopeFor(objects []*owners.Object) owners.Scope {
 }
 
 // Tree gives the tree from the topmost owners of the object down.
-func (o *tuiOwners) Tree(ctx context.Context, object state.Ref) (state.OwnerTree, error) {
+func (o *tuiOwners) Tree(ctx context.Context, object state.Ref) (document.OwnerTree, error) {
 	return o.grow(ctx, "tree of "+object.String(), func(ctx context.Context, r *owners.Reader) (*followedTree, *owners.Graph, error) {
 		target, err := o.target(ctx, r, object)
 		if err != nil {
@@ -172,7 +173,7 @@ func (o *tuiOwners) Tree(ctx context.Context, object state.Ref) (state.OwnerTree
 }
 
 // Roots gives the trees of a namespace, or of all.
-func (o *tuiOwners) Roots(ctx context.Context, namespace string) (state.OwnerTree, error) {
+func (o *tuiOwners) Roots(ctx context.Context, namespace string) (document.OwnerTree, error) {
 	return o.grow(ctx, "owners "+scopeOf(namespace), func(ctx context.Context, r *owners.Reader) (*followedTree, *owners.Graph, error) {
 		f := &followedTree{scope: owners.Scope{Namespaces: []string{namespace}}}
 		if namespace == "" {
@@ -188,7 +189,7 @@ func (o *tuiOwners) Roots(ctx context.Context, namespace string) (state.OwnerTre
 
 // grow answers from the tree that is followed, if it is that one and fresh
 // enough, or reads it anew.
-func (o *tuiOwners) grow(ctx context.Context, id string, read func(context.Context, *owners.Reader) (*followedTree, *owners.Graph, error)) (state.OwnerTree, error) {
+func (o *tuiOwners) grow(ctx context.Context, id string, read func(context.Context, *owners.Reader) (*followedTree, *owners.Graph, error)) (document.OwnerTree, error) {
 	ctx, cancel := context.WithTimeout(ctx, tuiReadTimeout)
 	defer cancel()
 	o.turn.Lock()
@@ -203,16 +204,16 @@ func (o *tuiOwners) grow(ctx context.Context, id string, read func(context.Conte
 	o.leave()
 	r, err := o.reader()
 	if err != nil {
-		return state.OwnerTree{}, err
+		return document.OwnerTree{}, err
 	}
 	f, graph, err := read(ctx, r)
 	if err != nil {
-		return state.OwnerTree{}, explain(err, "read the "+id)
+		return document.OwnerTree{}, explain(err, "read the "+id)
 	}
 	f.id, f.reader, f.at = id, r, started
 	tree, err := o.draw(ctx, f, graph, started)
 	if err != nil {
-		return state.OwnerTree{}, explain(err, "read the "+id)
+		return document.OwnerTree{}, explain(err, "read the "+id)
 	}
 	f.took = o.now().Sub(started)
 	if graph.Len() <= maxFollowed {
@@ -227,8 +228,8 @@ func (o *tuiOwners) grow(ctx context.Context, id string, read func(context.Conte
 
 // draw makes the trees of a graph, with what is known of the owners above and
 // with status.
-func (o *tuiOwners) draw(ctx context.Context, f *followedTree, graph *owners.Graph, started time.Time) (state.OwnerTree, error) {
-	tree := state.OwnerTree{Context: o.context, Roots: []*state.OwnerNode{}}
+func (o *tuiOwners) draw(ctx context.Context, f *followedTree, graph *owners.Graph, started time.Time) (document.OwnerTree, error) {
+	tree := document.OwnerTree{Context: o.context, Roots: []*document.OwnerNode{}}
 	kinds, err := f.reader.Kinds(ctx)
 	if err != nil {
 		return tree, err
@@ -254,7 +255,7 @@ func (o *tuiOwners) draw(ctx context.Context, f *followedTree, graph *owners.Gra
 	}
 	tree.Roots = append(tree.Roots, graph.Families(roots)...)
 	for _, root := range tree.Roots {
-		root.Walk(func(n *state.OwnerNode) {
+		root.Walk(func(n *document.OwnerNode) {
 			n.Target = f.target != nil && !n.Absent && n.Object.UID == f.target.UID
 		})
 	}
@@ -270,7 +271,7 @@ func (o *tuiOwners) draw(ctx context.Context, f *followedTree, graph *owners.Gra
 }
 
 // Cascade previews a deletion. Its policies share what was read for a moment.
-func (o *tuiOwners) Cascade(ctx context.Context, object state.Ref, policy state.CascadePolicy) (state.Cascade, error) {
+func (o *tuiOwners) Cascade(ctx context.Context, object state.Ref, policy document.CascadePolicy) (document.Cascade, error) {
 	ctx, cancel := context.WithTimeout(ctx, tuiReadTimeout)
 	defer cancel()
 	o.previews.Lock()
@@ -281,7 +282,7 @@ func (o *tuiOwners) Cascade(ctx context.Context, object state.Ref, policy state.
 		o.previewed = nil
 		p, err := o.readPreview(ctx, object)
 		if err != nil {
-			return state.Cascade{}, explain(err, "read what the deletion of "+object.String()+" can touch")
+			return document.Cascade{}, explain(err, "read what the deletion of "+object.String()+" can touch")
 		}
 		p.id, p.at = id, o.now()
 		o.previewed = p

@@ -16,6 +16,7 @@ import (
 
 	"github.com/kctl-ctrl/kctl-ctrl/render"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/diagnosis"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/document"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/owners"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
@@ -142,38 +143,38 @@ func (o *whyOptions) run(ctx context.Context) error {
 }
 
 // answer reads what is around the object, runs the loops, and judges both.
-func (o *whyOptions) answer(ctx context.Context, c *ownersOf, mode state.Mode, progress func(string)) (state.Why, error) {
+func (o *whyOptions) answer(ctx context.Context, c *ownersOf, mode state.Mode, progress func(string)) (document.Why, error) {
 	reading, cancel := context.WithTimeoutCause(ctx, o.timeout, tooSlow(o.timeout))
 	defer cancel()
 	targets, err := o.targets(reading, c)
 	if err != nil {
-		return state.Why{}, causeOf(reading, err)
+		return document.Why{}, causeOf(reading, err)
 	}
 	if len(targets) != 1 {
-		return state.Why{}, errors.New("name one object, as in deployment/web or namespace old")
+		return document.Why{}, errors.New("name one object, as in deployment/web or namespace old")
 	}
 	target := targets[0]
 	progress("reading what is around it")
 	reader, err := diagnosis.NewReader(c.config, c.Reader)
 	if err != nil {
-		return state.Why{}, err
+		return document.Why{}, err
 	}
 	facts, err := reader.Read(reading, target)
 	if cause := context.Cause(reading); cause != nil {
-		return state.Why{}, cause
+		return document.Why{}, cause
 	}
 	if err != nil {
-		return state.Why{}, explain(err, "read what is around "+target.Ref.String())
+		return document.Why{}, explain(err, "read what is around "+target.Ref.String())
 	}
 	cancel()
 	if o.loops {
 		run := whyLoops{mode: mode, timeout: o.timeout, flags: c.flags, streams: o.IOStreams}
 		if facts.Story, err = run.tell(ctx, facts.Graph, facts.Target, progress); err != nil {
-			return state.Why{}, err
+			return document.Why{}, err
 		}
 	}
-	return state.Why{
-		APIVersion: apiVersion, Kind: state.WhyKind, Context: c.contextName(),
+	return document.Why{
+		APIVersion: apiVersion, Kind: document.WhyKind, Context: c.contextName(),
 		Object: facts.Target.OwnedObject, Status: facts.Status,
 		Findings: diagnosis.Findings(facts), Checks: diagnosis.Causes(), Story: facts.Story,
 		Gaps: gapsOf(c.Reader, facts), Cost: c.Cost(),
@@ -186,10 +187,10 @@ func tooSlow(within time.Duration) error {
 }
 
 // gapsOf joins what the two readers could not read, each once.
-func gapsOf(r *owners.Reader, facts *diagnosis.Facts) []state.ReadGap {
+func gapsOf(r *owners.Reader, facts *diagnosis.Facts) []document.ReadGap {
 	gaps := r.Gaps()
 	for _, g := range facts.Gaps {
-		if !slices.ContainsFunc(gaps, func(have state.ReadGap) bool {
+		if !slices.ContainsFunc(gaps, func(have document.ReadGap) bool {
 			return have.Type == g.Type && have.Namespace == g.Namespace && have.Reason == g.Reason
 		}) {
 			gaps = append(gaps, g)
@@ -198,7 +199,7 @@ func gapsOf(r *owners.Reader, facts *diagnosis.Facts) []state.ReadGap {
 	return gaps
 }
 
-func (o *whyOptions) show(why state.Why) error {
+func (o *whyOptions) show(why document.Why) error {
 	err := o.printer.print(o.Out, found{
 		Document: func() any { return why },
 		Names:    func() []string { return render.WhyNames(why) },

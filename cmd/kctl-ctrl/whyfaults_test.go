@@ -15,7 +15,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/document"
 )
 
 // An injected fault is made in a sandbox, so that real controllers, a real
@@ -63,7 +63,7 @@ func TestInjectedFaults(t *testing.T) {
 			first++
 		}
 		for _, d := range found {
-			if d.Role == state.RoleCause && d.Certainty == state.Certain && d.Cause != f.Cause && !slices.Contains(f.Also, d.Cause) {
+			if d.Role == document.RoleCause && d.Certainty == document.Certain && d.Cause != f.Cause && !slices.Contains(f.Also, d.Cause) {
 				wrong++
 				t.Logf("WRONGLY CERTAIN %s: %s: %s", f.Name, d.Cause, d.Text)
 			}
@@ -147,9 +147,9 @@ func write(t *testing.T, path, text string) {
 }
 
 // askUntil asks until the true cause comes first, and gives the last answer.
-func (s *liveSandbox) askUntil(t *testing.T, f injectedFault) []state.Finding {
+func (s *liveSandbox) askUntil(t *testing.T, f injectedFault) []document.Finding {
 	t.Helper()
-	var why state.Why
+	var why document.Why
 	for deadline := time.Now().Add(faultPatience); ; {
 		command := program(t, "why", strings.ReplaceAll(f.Ask, "$NS", f.namespace()), "-n", f.namespace(), "--loops=false", "-o", "json", "--kubeconfig", s.kubeconfig)
 		var stderr strings.Builder
@@ -158,7 +158,7 @@ func (s *liveSandbox) askUntil(t *testing.T, f injectedFault) []state.Finding {
 		if err != nil {
 			t.Fatalf("why %s of %s: %v\n%s", f.Ask, f.Name, err, stderr.String())
 		}
-		why = state.Why{}
+		why = document.Why{}
 		if err := json.Unmarshal(out, &why); err != nil {
 			t.Fatal(err)
 		}

@@ -18,6 +18,7 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/settle"
 	"github.com/kctl-ctrl/kctl-ctrl/render"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/diagnosis"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/document"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/hub"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/owners"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
@@ -110,18 +111,18 @@ func collectable(graph *owners.Graph, o *owners.Object) bool {
 	if !o.Deleting.IsZero() {
 		return slices.Contains(o.Finalizers, metav1.FinalizerDeleteDependents) || slices.Contains(o.Finalizers, metav1.FinalizerOrphanDependents)
 	}
-	return slices.ContainsFunc(o.Owners, func(ref state.OwnerRef) bool {
+	return slices.ContainsFunc(o.Owners, func(ref document.OwnerRef) bool {
 		verdict, _ := graph.Verdict(o, ref)
-		return verdict == state.OwnerAbsent || verdict == state.OwnerWaiting
+		return verdict == document.OwnerAbsent || verdict == document.OwnerWaiting
 	})
 }
 
 // tell runs the loops until they come to rest and gives what they did.
-func (w *whyLoops) tell(ctx context.Context, graph *owners.Graph, target *owners.Object, progress func(string)) (*state.WhyStory, error) {
+func (w *whyLoops) tell(ctx context.Context, graph *owners.Graph, target *owners.Object, progress func(string)) (*document.WhyStory, error) {
 	concerned := diagnosis.Concerned(graph, target)
 	loops := loopsFor(graph, target, concerned)
 	if len(loops) == 0 {
-		return &state.WhyStory{Mode: w.mode, Loops: []string{}, Syncs: []state.StorySync{}, Why: nobodys(target)}, nil
+		return &document.WhyStory{Mode: w.mode, Loops: []string{}, Syncs: []document.StorySync{}, Why: nobodys(target)}, nil
 	}
 	namespace := ""
 	if controllers.Confinable(loops) {
@@ -141,7 +142,7 @@ func (w *whyLoops) tell(ctx context.Context, graph *owners.Graph, target *owners
 	}
 	defer stop()
 	s.tap.LetThrough(c.passes)
-	listener := listen(s.hub.Subscribe(0), state.NewStoryTeller(c.has))
+	listener := listen(s.hub.Subscribe(0), document.NewStoryTeller(c.has))
 
 	run, err := w.options(loops, namespace)
 	if err != nil {
@@ -159,7 +160,7 @@ func (w *whyLoops) tell(ctx context.Context, graph *owners.Graph, target *owners
 	case err != nil:
 		return nil, err
 	case len(loops) == 0 && off != "":
-		return &state.WhyStory{Mode: w.mode, Loops: []string{}, Syncs: []state.StorySync{}, Why: off}, nil
+		return &document.WhyStory{Mode: w.mode, Loops: []string{}, Syncs: []document.StorySync{}, Why: off}, nil
 	case failure != nil:
 		return nil, causeOf(ctx, failure)
 	}
@@ -180,7 +181,7 @@ func (w *whyLoops) tell(ctx context.Context, graph *owners.Graph, target *owners
 	now := time.Now()
 	for _, due := range later {
 		if c.has(due.Controller, due.Queue, due.Key) {
-			story.Later = append(story.Later, state.StoryLater{Controller: due.Controller, Key: due.Key, In: state.Short(due.At.Sub(now)), Retries: due.Retries})
+			story.Later = append(story.Later, document.StoryLater{Controller: due.Controller, Key: due.Key, In: state.Short(due.At.Sub(now)), Retries: due.Retries})
 		}
 	}
 	return &story, nil
@@ -296,11 +297,11 @@ var endOfStory = state.Note{Source: "why", Text: "the story ends here"}
 // listening is a teller that hears the journal.
 type listening struct {
 	done   chan struct{}
-	teller *state.StoryTeller
+	teller *document.StoryTeller
 	lost   uint64
 }
 
-func listen(subscription *hub.Subscription, teller *state.StoryTeller) *listening {
+func listen(subscription *hub.Subscription, teller *document.StoryTeller) *listening {
 	l := &listening{done: make(chan struct{}), teller: teller}
 	go func() {
 		defer close(l.done)
@@ -325,7 +326,7 @@ func listen(subscription *hub.Subscription, teller *state.StoryTeller) *listenin
 }
 
 // story waits for the end and gives the story, with the number of entries lost.
-func (l *listening) story() (state.WhyStory, uint64) {
+func (l *listening) story() (document.WhyStory, uint64) {
 	<-l.done
 	return l.teller.Story(), l.lost
 }

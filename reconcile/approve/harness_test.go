@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/redact"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -61,7 +62,7 @@ func newWorld(t *testing.T, o Options) *world {
 		Writer: func(*http.Request) string { w.mu.Lock(); defer w.mu.Unlock(); return w.writer },
 		Cause:  func() state.Cause { w.mu.Lock(); defer w.mu.Unlock(); return w.cause },
 		Diff: func(ref state.Ref, old, new map[string]any) []state.FieldChange {
-			return state.Diff(ref, old, new, state.DiffOptions{})
+			return redact.Diff(ref, old, new, redact.DiffOptions{})
 		},
 	})
 	if err != nil {

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 	"k8s.io/apimachinery/pkg/api/apitesting/fuzzer"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metafuzzer "k8s.io/apimachinery/pkg/apis/meta/fuzzer"
@@ -15,6 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
 	"k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/kctl-ctrl/kctl-ctrl/watch/redact"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
 // TestChangesAreThoseOfTheWholeObjects fills every type that client-go knows with
@@ -24,7 +26,7 @@ func TestChangesAreThoseOfTheWholeObjects(t *testing.T) {
 	random := rand.New(rand.NewSource(1))
 	fill := fuzzer.FuzzerFor(metafuzzer.Funcs, random, scheme.Codecs)
 	g := &Guard{kinds: kindsOf(scheme.Scheme), diff: func(ref state.Ref, old, new map[string]any) []state.FieldChange {
-		return state.Diff(ref, old, new, state.DiffOptions{Noise: true})
+		return redact.Diff(ref, old, new, redact.DiffOptions{Noise: true})
 	}}
 	refs, changed := g.refs(), 0
 	for _, gvk := range refs {
@@ -123,7 +125,7 @@ func BenchmarkChanges(b *testing.B) {
 	reflect.ValueOf(answered).Elem().FieldByName("Status").FieldByName("Replicas").SetInt(7)
 	body := asProtobuf(b, answered, kind)
 	g := &Guard{kinds: kindsOf(scheme.Scheme), diff: func(ref state.Ref, old, new map[string]any) []state.FieldChange {
-		return state.Diff(ref, old, new, state.DiffOptions{})
+		return redact.Diff(ref, old, new, redact.DiffOptions{})
 	}}
 	run := func(name string, changes func() []state.FieldChange) {
 		b.Run(name, func(b *testing.B) {

@@ -3,6 +3,7 @@ package guard
 import (
 	"strings"
 
+	"github.com/kctl-ctrl/kctl-ctrl/watch/redact"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -20,7 +21,7 @@ func textOf(o object) *state.EventText {
 	if t.Message == "" {
 		t.Message = cut(text("note"), maxMessage)
 	}
-	if state.TellsOfSecret(o) && t.Message != "" {
+	if redact.TellsOfSecret(o) && t.Message != "" {
 		t.Message = "(withheld: it may quote the Secret)"
 	}
 	if t == (state.EventText{}) {

@@ -7,13 +7,15 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard"
-	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/redact"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
 func aboutWeb() corev1.ObjectReference {
@@ -133,7 +135,7 @@ func TestRecordOfAnEventAboutASecret(t *testing.T) {
 			was := &corev1.Event{ObjectMeta: metav1.ObjectMeta{Name: "db.1", Namespace: "shop", UID: "u", ResourceVersion: "7"}, InvolvedObject: about, Reason: "Bad", Message: quoted}
 			w := newWorld(t, mode, contentType, func(o *guard.Options) {
 				o.Diff = func(ref state.Ref, old, new map[string]any) []state.FieldChange {
-					return state.Diff(ref, old, new, state.DiffOptions{})
+					return redact.Diff(ref, old, new, redact.DiffOptions{})
 				}
 				o.Lookup = func(ref state.Ref) runtime.Object {
 					if ref.Name == was.Name && ref.Resource == "events" {

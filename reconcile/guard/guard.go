@@ -64,7 +64,7 @@ type Options struct {
 	// In dry-run=client its objects are what updates, patches and deletes start
 	// from; in all modes they are the old side of Diff. It must not block.
 	Lookup func(state.Ref) runtime.Object
-	// Diff lists the fields that differ, as state.Diff does. It has to redact: it
+	// Diff lists the fields that differ, as redact.Diff does. It has to redact: it
 	// is handed Secrets as they are, with the Ref that tells. Fields at the top of
 	// the object, of its metadata, its spec or its status that are the same on both
 	// sides may be missing on both. Without it no object is decoded for the record.

@@ -8,8 +8,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/kctl-ctrl/kctl-ctrl/watch/redact"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
 // Preview is what a write would do.
@@ -152,11 +154,11 @@ func (p Pending) Unchanged(ctx context.Context, was Preview) error {
 	return nil
 }
 
-// abridged reports whether a diff leaves something out, as state.Diff does of
+// abridged reports whether a diff leaves something out, as redact.Diff does of
 // what is long or secret: two that are equal may then hide a difference.
 func abridged(diff []state.FieldChange) bool {
 	return slices.ContainsFunc(diff, func(c state.FieldChange) bool {
-		return strings.Contains(c.Path+c.Old+c.New, "…(+") || strings.Contains(c.Old+c.New, state.Hidden)
+		return strings.Contains(c.Path+c.Old+c.New, "…(+") || strings.Contains(c.Old+c.New, redact.Hidden)
 	})
 }
 

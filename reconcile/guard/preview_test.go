@@ -6,12 +6,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard"
-	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/redact"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
 func servedPod(rv, uid, image string) string {
@@ -33,7 +35,7 @@ func asked(t *testing.T, contentType string, write func(w *world) error, then st
 	var w *world
 	w = newWorld(t, state.ModeActive, contentType, func(o *guard.Options) {
 		o.Diff = func(ref state.Ref, old, new map[string]any) []state.FieldChange {
-			return state.Diff(ref, old, new, state.DiffOptions{})
+			return redact.Diff(ref, old, new, redact.DiffOptions{})
 		}
 		o.Before = func(ctx context.Context, p guard.Pending) error {
 			seen, failed = p.Preview(ctx)

@@ -11,19 +11,21 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard"
-	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
+
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/redact"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
 func withDiff(o *guard.Options) {
 	o.Diff = func(ref state.Ref, old, new map[string]any) []state.FieldChange {
-		return state.Diff(ref, old, new, state.DiffOptions{})
+		return redact.Diff(ref, old, new, redact.DiffOptions{})
 	}
 }
 
@@ -163,7 +165,7 @@ func TestSecretsStayOut(t *testing.T) {
 							t.Errorf("diff of %s", ref)
 						}
 						diffed++
-						return state.Diff(ref, old, new, state.DiffOptions{})
+						return redact.Diff(ref, old, new, redact.DiffOptions{})
 					}
 					o.Lookup = func(state.Ref) runtime.Object { return secret }
 				})

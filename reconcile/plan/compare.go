@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/document"
 )
 
 // Input is what Compare compares. Nothing in it is modified.
@@ -31,14 +31,14 @@ type Input struct {
 }
 
 // Compare makes the plan. See the package comment for what it leaves out and
-// state.Plan for what it promises.
-func Compare(in Input) state.Plan {
+// document.Plan for what it promises.
+func Compare(in Input) document.Plan {
 	w := newWorld(in)
-	p := state.Plan{
-		APIVersion:        state.PlanAPIVersion,
-		Kind:              state.PlanKind,
+	p := document.Plan{
+		APIVersion:        document.PlanAPIVersion,
+		Kind:              document.PlanKind,
 		KubernetesVersion: in.KubernetesVersion,
-		Roots:             []state.PlanNode{},
+		Roots:             []document.PlanNode{},
 		Warnings:          w.warnings(in),
 		NotSimulated:      w.notSimulated(in),
 		Timers:            sorted(slices.Concat(in.Timers, w.timers())),
@@ -79,7 +79,7 @@ type item struct {
 	// note is a remark for the tree.
 	note string
 	// action is what happened between the ends; see actionOf.
-	action state.PlanAction
+	action document.PlanAction
 }
 
 // content is the object as last seen.
@@ -98,24 +98,24 @@ func (i *item) generated() bool { return i.pattern != i.name }
 
 func (i *item) typeName() string { return typeName(i.group, i.kind) }
 
-func (i *item) object() state.PlanObject {
+func (i *item) object() document.PlanObject {
 	apiVersion, _ := i.content()["apiVersion"].(string)
-	return state.PlanObject{APIVersion: apiVersion, Kind: i.kind, Namespace: i.namespace, Name: i.pattern}
+	return document.PlanObject{APIVersion: apiVersion, Kind: i.kind, Namespace: i.namespace, Name: i.pattern}
 }
 
 // actionOf says what happened to the object between the ends.
-func (w *world) actionOf(i *item) state.PlanAction {
+func (w *world) actionOf(i *item) document.PlanAction {
 	switch {
 	case i.start == nil:
-		return state.PlanCreated
+		return document.PlanCreated
 	case i.end == nil:
-		return state.PlanDeleted
+		return document.PlanDeleted
 	case uidOf(i.start) != uidOf(i.end):
-		return state.PlanReplaced
+		return document.PlanReplaced
 	case w.differs(i):
-		return state.PlanChanged
+		return document.PlanChanged
 	default:
-		return state.PlanUnchanged
+		return document.PlanUnchanged
 	}
 }
 
@@ -158,18 +158,18 @@ func readingRank(i identity) int {
 
 // node describes the members of one group and all below them. It reports false
 // if nothing changed there.
-func (w *world) node(members []*item) (state.PlanNode, bool) {
+func (w *world) node(members []*item) (document.PlanNode, bool) {
 	first := members[0]
-	n := state.PlanNode{PlanObject: first.object(), By: state.PlanByControllers}
+	n := document.PlanNode{PlanObject: first.object(), By: document.PlanByControllers}
 	for _, m := range members {
 		switch m.action {
-		case state.PlanCreated:
+		case document.PlanCreated:
 			n.Counts.Created++
-		case state.PlanChanged:
+		case document.PlanChanged:
 			n.Counts.Changed++
-		case state.PlanReplaced:
+		case document.PlanReplaced:
 			n.Counts.Replaced++
-		case state.PlanDeleted:
+		case document.PlanDeleted:
 			n.Counts.Deleted++
 		default:
 			n.Counts.Unchanged++
@@ -180,30 +180,30 @@ func (w *world) node(members []*item) (state.PlanNode, bool) {
 		n.Source, n.Note = r.Source.String(), r.Note
 		n.Implied = r.Action == Implied
 		if r.Action != Unchanged {
-			n.By = state.PlanByUser
+			n.By = document.PlanByUser
 		}
 	}
 	n.Note = joinNotes(n.Note, first.note, first.deletionNote(), endpointsNote(members), w.claimsNote(members))
 	n.Scale = scaleOf(first)
-	n.Status = state.PlanTransition{From: statusOf(members, true), To: statusOf(members, false)}
-	changed := n.Action != state.PlanUnchanged
+	n.Status = document.PlanTransition{From: statusOf(members, true), To: statusOf(members, false)}
+	changed := n.Action != document.PlanUnchanged
 	for _, group := range w.groups(members) {
 		if child, childChanged := w.node(group); childChanged {
 			n.Children = append(n.Children, child)
 			changed = true
 		}
 	}
-	slices.SortStableFunc(n.Children, func(a, b state.PlanNode) int { return cmp.Compare(rank(a), rank(b)) })
+	slices.SortStableFunc(n.Children, func(a, b document.PlanNode) int { return cmp.Compare(rank(a), rank(b)) })
 	return n, changed
 }
 
 // rank puts what comes before what goes, among dependents of one kind.
-func rank(n state.PlanNode) int {
-	order := []state.PlanAction{state.PlanCreated, state.PlanReplaced, state.PlanChanged, state.PlanUnchanged, state.PlanDeleted}
+func rank(n document.PlanNode) int {
+	order := []document.PlanAction{document.PlanCreated, document.PlanReplaced, document.PlanChanged, document.PlanUnchanged, document.PlanDeleted}
 	return readingRank(identityOfPlan(n.PlanObject))*len(order) + slices.Index(order, n.Action)
 }
 
-func identityOfPlan(o state.PlanObject) identity {
+func identityOfPlan(o document.PlanObject) identity {
 	group, _, ok := strings.Cut(o.APIVersion, "/")
 	if !ok {
 		group = ""
@@ -213,56 +213,56 @@ func identityOfPlan(o state.PlanObject) identity {
 
 // overall is the action of a group: that of its members, leaving those aside
 // that stayed as they were. As many deleted as created are replaced.
-func overall(c state.PlanCounts) state.PlanAction {
+func overall(c document.PlanCounts) document.PlanAction {
 	if c.Created == c.Deleted && c.Changed == 0 && c.Created > 0 {
-		return state.PlanReplaced
+		return document.PlanReplaced
 	}
-	var action state.PlanAction
+	var action document.PlanAction
 	for _, some := range []struct {
 		count  int
-		action state.PlanAction
-	}{{c.Created, state.PlanCreated}, {c.Changed, state.PlanChanged}, {c.Replaced, state.PlanReplaced}, {c.Deleted, state.PlanDeleted}} {
+		action document.PlanAction
+	}{{c.Created, document.PlanCreated}, {c.Changed, document.PlanChanged}, {c.Replaced, document.PlanReplaced}, {c.Deleted, document.PlanDeleted}} {
 		if some.count == 0 {
 			continue
 		}
 		if action != "" {
-			return state.PlanChanged
+			return document.PlanChanged
 		}
 		action = some.action
 	}
-	return cmp.Or(action, state.PlanUnchanged)
+	return cmp.Or(action, document.PlanUnchanged)
 }
 
 func joinNotes(notes ...string) string {
 	return strings.Join(slices.DeleteFunc(notes, func(s string) bool { return s == "" }), "; ")
 }
 
-func (w *world) summary(in Input) state.PlanSummary {
-	s := state.PlanSummary{Controllers: []state.PlanTally{}}
-	tallies := map[identity]*state.PlanTally{}
+func (w *world) summary(in Input) document.PlanSummary {
+	s := document.PlanSummary{Controllers: []document.PlanTally{}}
+	tallies := map[identity]*document.PlanTally{}
 	for _, i := range w.items {
 		action := i.action
 		if i.result != nil {
 			w.countApplied(&s, i, action)
 			continue
 		}
-		if action == state.PlanUnchanged {
+		if action == document.PlanUnchanged {
 			continue
 		}
 		of := identity{group: i.group, kind: i.kind}
 		t := tallies[of]
 		if t == nil {
-			t = &state.PlanTally{Kind: i.kind}
+			t = &document.PlanTally{Kind: i.kind}
 			tallies[of] = t
 		}
 		switch action {
-		case state.PlanCreated:
+		case document.PlanCreated:
 			t.Created++
-		case state.PlanDeleted:
+		case document.PlanDeleted:
 			t.Deleted++
-		case state.PlanReplaced:
+		case document.PlanReplaced:
 			t.Replaced++
-		case state.PlanChanged:
+		case document.PlanChanged:
 			t.Changed++
 			if scaleOf(i) != nil {
 				t.Scaled++
@@ -275,7 +275,7 @@ func (w *world) summary(in Input) state.PlanSummary {
 	return s
 }
 
-func (w *world) countApplied(s *state.PlanSummary, i *item, action state.PlanAction) {
+func (w *world) countApplied(s *document.PlanSummary, i *item, action document.PlanAction) {
 	switch i.result.Action {
 	case Created:
 		s.Create++
@@ -287,11 +287,11 @@ func (w *world) countApplied(s *state.PlanSummary, i *item, action state.PlanAct
 		s.Unchanged++
 	case Skipped:
 		switch action {
-		case state.PlanCreated:
+		case document.PlanCreated:
 			s.Create++
-		case state.PlanDeleted:
+		case document.PlanDeleted:
 			s.Delete++
-		case state.PlanChanged:
+		case document.PlanChanged:
 			s.Change++
 		default:
 			s.Unchanged++

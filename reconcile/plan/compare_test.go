@@ -19,7 +19,7 @@ import (
 	"pgregory.net/rapid"
 	"sigs.k8s.io/yaml"
 
-	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/document"
 )
 
 var update = flag.Bool("update", false, "rewrite the results in testdata")
@@ -305,7 +305,7 @@ func (r *rerun) applied(a *Applied) *Applied {
 // The fields of a plan are a promise: a change of them must be seen in a
 // review. Only their names are compared here.
 func TestPlanSchema(t *testing.T) {
-	var full state.Plan
+	var full document.Plan
 	fill(t, &full)
 	got, err := yaml.Marshal(full)
 	if err != nil {

@@ -6,7 +6,7 @@
 //	Load      manifests from files, directories, a kustomization or a stream
 //	Apply     them, in an order and with the waits that a cluster needs
 //	Capture   everything a cluster holds at a moment
-//	Compare   two such moments, per owner, into a state.Plan
+//	Compare   two such moments, per owner, into a document.Plan
 //
 // A caller runs them like this:
 //

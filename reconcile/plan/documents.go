@@ -21,8 +21,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// document is one YAML document or one value of a JSON stream.
-type document struct {
+// section is one YAML document or one value of a JSON stream.
+type section struct {
 	text []byte
 	// before is the number of lines of the file that come before text.
 	before int
@@ -65,7 +65,7 @@ func (p *parser) jsonStream(content []byte) bool {
 	if !bytes.HasPrefix(bytes.TrimLeft(content, " \t\r\n"), []byte("{")) {
 		return false
 	}
-	var docs []document
+	var docs []section
 	decoder := json.NewDecoder(bytes.NewReader(content))
 	for {
 		from := int(decoder.InputOffset())
@@ -79,7 +79,7 @@ func (p *parser) jsonStream(content []byte) bool {
 		}
 		from += len(content[from:]) - len(bytes.TrimLeft(content[from:], " \t\r\n"))
 		before := bytes.Count(content[:from], []byte("\n"))
-		docs = append(docs, document{text: raw, before: before, first: before + 1, json: true})
+		docs = append(docs, section{text: raw, before: before, first: before + 1, json: true})
 	}
 	for _, d := range docs {
 		p.document(d)
@@ -89,15 +89,15 @@ func (p *parser) jsonStream(content []byte) bool {
 
 // split cuts a YAML stream at its document markers. A marker's own line stays
 // with the document it begins, since content may follow it.
-func split(content []byte) []document {
-	var docs []document
-	var current document
+func split(content []byte) []section {
+	var docs []section
+	var current section
 	line := 0
 	cut := func() {
 		if current.first > 0 {
 			docs = append(docs, current)
 		}
-		current = document{before: line}
+		current = section{before: line}
 	}
 	for text := range bytes.Lines(content) {
 		marker, rest := "", text
@@ -129,7 +129,7 @@ func split(content []byte) []document {
 	return docs
 }
 
-func (p *parser) document(d document) {
+func (p *parser) document(d section) {
 	converted, err := yaml.YAMLToJSONStrict(d.text)
 	if err != nil && d.json && strictJSON(d.text) {
 		converted, err = d.text, nil
@@ -171,7 +171,7 @@ var (
 // go.yaml.in/yaml/v2@v2.4.4 counts from the start of the text it was given.
 // For errors of its scanner it counts from 1, for those of its parser ("did
 // not find expected …") from 0, and leaves line 0 out.
-func brokenAt(d document, err error) (line int, object string, wrapped error) {
+func brokenAt(d section, err error) (line int, object string, wrapped error) {
 	text := strings.TrimPrefix(err.Error(), "yaml: ")
 	line = d.before + 1
 	if m := lineInError.FindStringSubmatch(text); m != nil {
@@ -345,7 +345,7 @@ func kindOfValue(value any) string {
 }
 
 // nodeOf parses a document for its lines; nil where that fails.
-func nodeOf(d document) *yamlv3.Node {
+func nodeOf(d section) *yamlv3.Node {
 	var node yamlv3.Node
 	if err := yamlv3.Unmarshal(d.text, &node); err != nil || len(node.Content) == 0 {
 		return nil

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kctl-ctrl/kctl-ctrl/watch/document"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/redact"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -20,7 +22,7 @@ func (i *item) ref() state.Ref {
 }
 
 func (i *item) diff(from, to map[string]any) []state.FieldChange {
-	return state.Diff(i.ref(), from, to, state.DiffOptions{MaxValue: maxValue})
+	return redact.Diff(i.ref(), from, to, redact.DiffOptions{MaxValue: maxValue})
 }
 
 // differs reports whether an object that is there at both ends changed: in a
@@ -35,22 +37,22 @@ func (w *world) differs(i *item) bool {
 
 // fieldDiffs lists the changed fields of all objects that are there at both
 // ends, and of each who changed them.
-func (w *world) fieldDiffs() []state.PlanFieldDiff {
-	diffs := []state.PlanFieldDiff{}
+func (w *world) fieldDiffs() []document.PlanFieldDiff {
+	diffs := []document.PlanFieldDiff{}
 	for _, i := range w.items {
 		diffs = append(diffs, w.fieldDiffsOf(i)...)
 	}
 	return merged(diffs)
 }
 
-func (w *world) fieldDiffsOf(i *item) []state.PlanFieldDiff {
+func (w *world) fieldDiffsOf(i *item) []document.PlanFieldDiff {
 	if i.start == nil || i.end == nil || uidOf(i.start) != uidOf(i.end) {
 		return nil
 	}
-	var diffs []state.PlanFieldDiff
-	add := func(by state.PlanBy, changes []state.FieldChange) {
+	var diffs []document.PlanFieldDiff
+	add := func(by document.PlanBy, changes []state.FieldChange) {
 		if len(changes) > 0 {
-			diffs = append(diffs, state.PlanFieldDiff{PlanObject: i.object(), By: by, Count: 1, Changes: changes})
+			diffs = append(diffs, document.PlanFieldDiff{PlanObject: i.object(), By: by, Count: 1, Changes: changes})
 		}
 	}
 	reference := w.normal(i, i.start)
@@ -58,17 +60,17 @@ func (w *world) fieldDiffsOf(i *item) []state.PlanFieldDiff {
 		before, after := restored(i.result.Before, i.oldManifest), restored(i.result.After, i.manifest)
 		reference = w.normal(i, after)
 		user, server := i.attribute(i.diff(withoutStatus(w.normal(i, before)), withoutStatus(reference)))
-		add(state.PlanByUser, user)
-		add(state.PlanByServer, server)
+		add(document.PlanByUser, user)
+		add(document.PlanByServer, server)
 	} else if i.result != nil && i.result.Action == Skipped {
-		add(state.PlanByUser, i.diff(reference, w.normal(i, i.end)))
+		add(document.PlanByUser, i.diff(reference, w.normal(i, i.end)))
 		return diffs
 	}
 	changes := i.diff(reference, w.normal(i, i.end))
 	if scaleOf(i) != nil && i.result == nil {
 		changes = slices.DeleteFunc(changes, func(c state.FieldChange) bool { return c.Path == "spec.replicas" })
 	}
-	add(state.PlanByControllers, changes)
+	add(document.PlanByControllers, changes)
 	return diffs
 }
 
@@ -86,7 +88,7 @@ func withoutStatus(content map[string]any) map[string]any {
 func (i *item) attribute(changes []state.FieldChange) (user, server []state.FieldChange) {
 	set := map[string]bool{}
 	for _, manifest := range []map[string]any{i.withRules(i.manifest), i.withRules(i.oldManifest)} {
-		for _, leaf := range state.Diff(i.ref(), nil, manifest, state.DiffOptions{MaxChanges: 1 << 20}) {
+		for _, leaf := range redact.Diff(i.ref(), nil, manifest, redact.DiffOptions{MaxChanges: 1 << 20}) {
 			path := plainPath(leaf.Path)
 			// A Secret's stringData is written to its data.
 			if rest, ok := strings.CutPrefix(path, "stringData"); ok && i.typeName() == "Secret" {
@@ -131,13 +133,13 @@ func below(path, above string) bool {
 }
 
 // merged counts equal diffs of objects with the same pattern of name.
-func merged(diffs []state.PlanFieldDiff) []state.PlanFieldDiff {
+func merged(diffs []document.PlanFieldDiff) []document.PlanFieldDiff {
 	type entry struct {
 		key  string
-		diff state.PlanFieldDiff
+		diff document.PlanFieldDiff
 	}
 	byKey := map[string]*entry{}
-	out := []state.PlanFieldDiff{}
+	out := []document.PlanFieldDiff{}
 	for _, d := range diffs {
 		key, err := json.Marshal(d)
 		if err != nil {
@@ -156,10 +158,10 @@ func merged(diffs []state.PlanFieldDiff) []state.PlanFieldDiff {
 	return out
 }
 
-func compareDiffs(a, b state.PlanFieldDiff) int {
+func compareDiffs(a, b document.PlanFieldDiff) int {
 	if c := compareForReading(identityOfPlan(a.PlanObject), identityOfPlan(b.PlanObject)); c != 0 {
 		return c
 	}
-	order := []state.PlanBy{state.PlanByUser, state.PlanByServer, state.PlanByControllers}
+	order := []document.PlanBy{document.PlanByUser, document.PlanByServer, document.PlanByControllers}
 	return slices.Index(order, a.By) - slices.Index(order, b.By)
 }

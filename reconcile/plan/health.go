@@ -8,7 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/document"
 )
 
 // inWords are the types whose status is told in a few words instead of field
@@ -231,11 +231,11 @@ func (w *world) claimsNote(members []*item) string {
 var scaled = []string{"Deployment.apps", "ReplicaSet.apps", "StatefulSet.apps", "ReplicationController"}
 
 // scaleOf is nil where the number of replicas stayed, or there is none.
-func scaleOf(i *item) *state.PlanScale {
+func scaleOf(i *item) *document.PlanScale {
 	if !slices.Contains(scaled, i.typeName()) {
 		return nil
 	}
-	s := state.PlanScale{From: int64(number(i.start, "spec", "replicas")), To: int64(number(i.end, "spec", "replicas"))}
+	s := document.PlanScale{From: int64(number(i.start, "spec", "replicas")), To: int64(number(i.end, "spec", "replicas"))}
 	if s.From == s.To {
 		return nil
 	}

@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kctl-ctrl/kctl-ctrl/watch/redact"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -58,7 +59,7 @@ func withoutSecrets(keysAndValues []any) []any {
 			}
 		}
 		if told && (keysAndValues[i-1] == "message" || keysAndValues[i-1] == "note") {
-			instead = state.Hidden
+			instead = redact.Hidden
 		}
 		if instead == nil {
 			continue

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/document"
 )
 
 // check looks for one cause, or a few that are told apart by the same fields.
@@ -93,23 +93,23 @@ func Causes() []string {
 }
 
 // Findings are what the checks find, the most probable root first.
-func Findings(f *Facts) []state.Finding {
-	found := []state.Finding{}
+func Findings(f *Facts) []document.Finding {
+	found := []document.Finding{}
 	for _, c := range checks() {
 		for _, d := range c.find(f) {
 			found = append(found, d.Finding)
 		}
 	}
-	slices.SortStableFunc(found, func(a, b state.Finding) int {
+	slices.SortStableFunc(found, func(a, b document.Finding) int {
 		return cmp.Or(cmp.Compare(roleRank(a.Role), roleRank(b.Role)), cmp.Compare(certaintyRank(a.Certainty), certaintyRank(b.Certainty)))
 	})
 	return found
 }
 
-func roleRank(r state.Role) int {
-	return slices.Index([]state.Role{state.RoleCause, state.RoleSymptom, state.RoleRemark}, r)
+func roleRank(r document.Role) int {
+	return slices.Index([]document.Role{document.RoleCause, document.RoleSymptom, document.RoleRemark}, r)
 }
 
-func certaintyRank(c state.Certainty) int {
-	return slices.Index([]state.Certainty{state.Certain, state.Likely}, c)
+func certaintyRank(c document.Certainty) int {
+	return slices.Index([]document.Certainty{document.Certain, document.Likely}, c)
 }

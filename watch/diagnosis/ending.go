@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kctl-ctrl/kctl-ctrl/watch/document"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/owners"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
@@ -279,7 +280,7 @@ func dependents(f *Facts) []*draft {
 	}
 	var blocking []*owners.Object
 	for _, o := range f.Graph.Dependents(f.Target.UID) {
-		if slices.ContainsFunc(o.Owners, func(r state.OwnerRef) bool { return r.UID == f.Target.UID && r.BlockOwnerDeletion }) {
+		if slices.ContainsFunc(o.Owners, func(r document.OwnerRef) bool { return r.UID == f.Target.UID && r.BlockOwnerDeletion }) {
 			blocking = append(blocking, o)
 		}
 	}
@@ -384,13 +385,13 @@ func ownerReferences(f *Facts) []*draft {
 		value := fmt.Sprintf("%s %s, uid %s", ref.Kind, ref.Name, ref.UID)
 		verdict, why := f.Graph.Verdict(f.Target, ref)
 		switch verdict {
-		case state.OwnerAbsent:
+		case document.OwnerAbsent:
 			absentOwners = append(absentOwners, because("OwnerAbsent", f.Target.Ref, "its owner %s %s is not there (%s)", ref.Kind, ref.Name, why).see(f.Target.Ref, path, value))
-		case state.OwnerUnresolvable:
+		case document.OwnerUnresolvable:
 			alive = true
 			out = append(out, because("OwnerUnresolvable", f.Target.Ref, "the garbage collector cannot look its owner %s %s up and tries for ever: %s", ref.Kind, ref.Name, why).
 				see(f.Target.Ref, path, ref.APIVersion+" "+value).next("kubectl get apiservices; kubectl api-resources --api-group=%s", word(groupOf(ref.APIVersion))))
-		case state.OwnerInvalid:
+		case document.OwnerInvalid:
 			alive = true
 			out = append(out, because("OwnerInvalid", f.Target.Ref, "its owner %s %s cannot be one: %s", ref.Kind, ref.Name, why).see(f.Target.Ref, path, value).next("remove the reference: %s", kubectl("edit", f.Target.Ref)))
 		default:

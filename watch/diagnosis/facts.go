@@ -17,6 +17,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kctl-ctrl/kctl-ctrl/watch/document"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/owners"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
@@ -26,7 +27,7 @@ import (
 type Facts struct {
 	Now    time.Time
 	Target *owners.Object
-	Status *state.ObjectStatus
+	Status *document.ObjectStatus
 	// Graph has the owners of the target and, by metadata, everything in its
 	// namespace.
 	Graph *owners.Graph
@@ -69,8 +70,8 @@ type Facts struct {
 
 	// Story is what the loops did with the target, dry; nil where they did not
 	// run.
-	Story *state.WhyStory
-	Gaps  []state.ReadGap
+	Story *document.WhyStory
+	Gaps  []document.ReadGap
 }
 
 // CRD is a CustomResourceDefinition, and the objects of its type.
@@ -140,23 +141,23 @@ func eventTime(e corev1.Event) time.Time {
 }
 
 // A draft is a finding being written.
-type draft struct{ state.Finding }
+type draft struct{ document.Finding }
 
 // because begins a finding: a certain cause.
 func because(word string, object state.Ref, format string, args ...any) *draft {
-	return &draft{state.Finding{
-		Cause: word, Object: object, Text: fmt.Sprintf(format, args...), Role: state.RoleCause, Certainty: state.Certain,
+	return &draft{document.Finding{
+		Cause: word, Object: object, Text: fmt.Sprintf(format, args...), Role: document.RoleCause, Certainty: document.Certain,
 	}}
 }
 
-func (d *draft) likely() *draft { d.Certainty = state.Likely; return d }
+func (d *draft) likely() *draft { d.Certainty = document.Likely; return d }
 
-func (d *draft) symptom() *draft { d.Role = state.RoleSymptom; return d }
+func (d *draft) symptom() *draft { d.Role = document.RoleSymptom; return d }
 
-func (d *draft) remark() *draft { d.Role = state.RoleRemark; return d }
+func (d *draft) remark() *draft { d.Role = document.RoleRemark; return d }
 
 func (d *draft) see(object state.Ref, path string, value any) *draft {
-	d.Evidence = append(d.Evidence, state.Evidence{Object: object, Path: path, Value: fmt.Sprint(value)})
+	d.Evidence = append(d.Evidence, document.Evidence{Object: object, Path: path, Value: fmt.Sprint(value)})
 	return d
 }
 

@@ -12,6 +12,7 @@ import (
 	k8stypes "k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
 
+	"github.com/kctl-ctrl/kctl-ctrl/watch/document"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/owners"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
@@ -89,7 +90,7 @@ func facts(t *testing.T, documents string) *Facts {
 		if err != nil {
 			t.Fatal(err)
 		}
-		object := &owners.Object{Labels: o.GetLabels(), OwnedObject: state.OwnedObject{
+		object := &owners.Object{Labels: o.GetLabels(), OwnedObject: document.OwnedObject{
 			Ref:  state.Ref{Group: typ.Group, Version: typ.Version, Resource: typ.Resource, Namespace: o.GetNamespace(), Name: o.GetName(), UID: string(o.GetUID())},
 			Kind: typ.Kind, Finalizers: o.GetFinalizers(),
 		}}
@@ -97,7 +98,7 @@ func facts(t *testing.T, documents string) *Facts {
 			object.Deleting = at.UTC()
 		}
 		for _, r := range o.GetOwnerReferences() {
-			object.Owners = append(object.Owners, state.OwnerRef{
+			object.Owners = append(object.Owners, document.OwnerRef{
 				APIVersion: r.APIVersion, Kind: r.Kind, Name: r.Name, UID: string(r.UID),
 				Controller: r.Controller != nil && *r.Controller, BlockOwnerDeletion: r.BlockOwnerDeletion != nil && *r.BlockOwnerDeletion,
 			})

@@ -8,12 +8,12 @@ import (
 
 	"k8s.io/client-go/rest"
 
+	"github.com/kctl-ctrl/kctl-ctrl/watch/document"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/owners"
-	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
 // ask reads a world through the real Reader and judges it.
-func (w *world) ask(name string) []state.Finding {
+func (w *world) ask(name string) []document.Finding {
 	w.t.Helper()
 	config := &rest.Config{Host: "http://world.invalid", QPS: -1, Transport: w}
 	owned, err := owners.NewReader(config, owners.Options{})
@@ -51,10 +51,10 @@ func (w *world) ask(name string) []state.Finding {
 }
 
 // wronglyCertain are the causes that are called certain and are not true.
-func wronglyCertain(found []state.Finding, truth ...string) []string {
+func wronglyCertain(found []document.Finding, truth ...string) []string {
 	var wrong []string
 	for _, f := range found {
-		if f.Role == state.RoleCause && f.Certainty == state.Certain && !slices.Contains(truth, f.Cause) {
+		if f.Role == document.RoleCause && f.Certainty == document.Certain && !slices.Contains(truth, f.Cause) {
 			wrong = append(wrong, f.Cause)
 		}
 	}
@@ -62,7 +62,7 @@ func wronglyCertain(found []state.Finding, truth ...string) []string {
 }
 
 // miss says why the first finding is not the true cause; empty where it is.
-func miss(found []state.Finding, cause string, says []string) string {
+func miss(found []document.Finding, cause string, says []string) string {
 	if len(found) == 0 {
 		return "nothing found, want " + cause
 	}
@@ -80,7 +80,7 @@ func miss(found []state.Finding, cause string, says []string) string {
 	switch {
 	case first.Cause != cause:
 		return fmt.Sprintf("%s (%s, %s) comes first, want %s: %s", first.Cause, first.Certainty, first.Role, cause, first.Text)
-	case first.Role == state.RoleSymptom:
+	case first.Role == document.RoleSymptom:
 		return cause + " is called a symptom"
 	case len(lacks) > 0:
 		return fmt.Sprintf("%s does not mention %s: %s", cause, strings.Join(lacks, ", "), text)
@@ -103,7 +103,7 @@ const (
 func TestFaults(t *testing.T) {
 	faults := loadFaults(t)
 	first, wrong, worlds := 0, 0, 0
-	certain := func(t *testing.T, name string, found []state.Finding, truth ...string) {
+	certain := func(t *testing.T, name string, found []document.Finding, truth ...string) {
 		worlds++
 		if w := wronglyCertain(found, truth...); len(w) > 0 {
 			wrong++

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/kctl-ctrl/kctl-ctrl/watch/document"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/owners"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
@@ -110,7 +111,7 @@ func drainBlocked(f *Facts) []*draft {
 	if n, _ := f.node(f.Target.Name); !f.targetIs("nodes") || n == nil || !n.Spec.Unschedulable {
 		return nil
 	}
-	return slices.DeleteFunc(disruptionBudgets(f), func(d *draft) bool { return d.Role != state.RoleCause })
+	return slices.DeleteFunc(disruptionBudgets(f), func(d *draft) bool { return d.Role != document.RoleCause })
 }
 
 // budgets: a PodDisruptionBudget that allows no eviction now, or covers nothing.

@@ -19,8 +19,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/kctl-ctrl/kctl-ctrl/watch/document"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/owners"
-	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
 // Reader reads Facts from one cluster. It is safe for concurrent use.
@@ -144,7 +144,7 @@ func (d *reading) gap(resource, namespace string, err error) {
 	if err == nil || apierrors.IsNotFound(err) || d.ctx.Err() != nil {
 		return
 	}
-	g := state.ReadGap{Type: resource, Namespace: namespace, Reason: "failed", Message: err.Error()}
+	g := document.ReadGap{Type: resource, Namespace: namespace, Reason: "failed", Message: err.Error()}
 	if apierrors.IsForbidden(err) {
 		g.Reason = "forbidden"
 	}

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"github.com/kctl-ctrl/kctl-ctrl/watch/document"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -272,7 +273,7 @@ func (f *Facts) wouldWrite(o state.Ref) bool {
 		return false
 	}
 	for _, sync := range f.Story.Syncs {
-		if sync.Key == o.Key() && slices.ContainsFunc(sync.Writes, func(w state.StoryWrite) bool { return w.Verb == "create" && w.FirstHop }) {
+		if sync.Key == o.Key() && slices.ContainsFunc(sync.Writes, func(w document.StoryWrite) bool { return w.Verb == "create" && w.FirstHop }) {
 			return true
 		}
 	}
@@ -287,7 +288,7 @@ func (f *Facts) lease(d *draft) {
 	r := refOf("coordination.k8s.io", "v1", "leases", l)
 	d.see(r, "spec.renewTime", f.ago(l.Spec.RenewTime.Time))
 	if f.Now.Sub(l.Spec.RenewTime.Time) > time.Duration(*l.Spec.LeaseDurationSeconds)*time.Second {
-		d.Certainty = state.Certain
+		d.Certainty = document.Certain
 		d.Text = "kube-controller-manager does not run: its lease has expired, and nobody acts on this object"
 	}
 }

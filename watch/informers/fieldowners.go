@@ -16,7 +16,7 @@ import (
 
 // FieldOwner says who wrote a field last.
 type FieldOwner struct {
-	// Path is that of state.Diff: "spec.containers[name=web].image". An element
+	// Path is that of redact.Diff: "spec.containers[name=web].image". An element
 	// of a set is "metadata.finalizers[=orphan]".
 	Path    string `json:"path"`
 	Manager string `json:"manager"`
@@ -94,7 +94,7 @@ func scalar(v value.Value) string {
 	return quoted(v.Unstructured())
 }
 
-// isPlain reports text that state.Diff puts into paths without quotes.
+// isPlain reports text that redact.Diff puts into paths without quotes.
 func isPlain(text, others string) bool {
 	return text != "" && !strings.ContainsFunc(text, func(r rune) bool {
 		return (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && !strings.ContainsRune(others, r)

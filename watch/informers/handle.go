@@ -13,7 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kctl-ctrl/kctl-ctrl/watch/document"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/owners"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/redact"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -64,7 +66,7 @@ type Row struct {
 	// Owner is the managing owner; its Resource is guessed from its kind.
 	Owner *state.Ref
 	// Status is nil where only metadata is held, and for kinds without one.
-	Status *state.ObjectStatus
+	Status *document.ObjectStatus
 }
 
 // Window is a part of a view.
@@ -121,9 +123,9 @@ func (in *informer) row(it *item) Row {
 }
 
 // noStatus marks an item whose kind has none.
-var noStatus = &state.ObjectStatus{}
+var noStatus = &document.ObjectStatus{}
 
-func (in *informer) statusOf(it *item) *state.ObjectStatus {
+func (in *informer) statusOf(it *item) *document.ObjectStatus {
 	if in.contents != Whole || isSecret(in.typ) {
 		return nil
 	}
@@ -161,7 +163,7 @@ func (h *Handle) Object(namespace, name string) (Object, bool) {
 		return Object{}, false
 	}
 	return Object{
-		Row: h.row(it), Content: state.Redact(h.ref(it.object), content(it.object, h.groupVersionKind())),
+		Row: h.row(it), Content: redact.Redact(h.ref(it.object), content(it.object, h.groupVersionKind())),
 		Owners: FieldOwners(it.object.GetManagedFields()),
 	}, true
 }
@@ -193,21 +195,21 @@ func (h *Handle) Compare(ctx context.Context, namespace, name string) (Compariso
 	var before, after map[string]any
 	if it != nil {
 		before = content(it.object, h.groupVersionKind())
-		c.Held = state.Redact(ref, before)
+		c.Held = redact.Redact(ref, before)
 	}
 	if err == nil {
 		if u, ok := live.(*unstructured.Unstructured); ok && isSecret(h.typ) {
 			conceal(u)
 		}
 		after = content(live, h.groupVersionKind())
-		c.Live = state.Redact(ref, after)
+		c.Live = redact.Redact(ref, after)
 		if m, err := meta.Accessor(live); err == nil {
 			c.ResourceVersion = m.GetResourceVersion()
 		}
 	}
 	c.Freshness = freshness(it, live, err)
 	if c.Held != nil || c.Live != nil {
-		c.Changes = state.Diff(ref, withoutManagers(before), withoutManagers(after), state.DiffOptions{Noise: true})
+		c.Changes = redact.Diff(ref, withoutManagers(before), withoutManagers(after), redact.DiffOptions{Noise: true})
 	}
 	return c, nil
 }

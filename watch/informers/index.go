@@ -10,7 +10,7 @@ import (
 	"github.com/tidwall/btree"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/document"
 )
 
 // item is one object in the index. It is immutable but for what is said.
@@ -24,7 +24,7 @@ type item struct {
 	// confirmed: the informer's handler was told of it. Guarded by index.mu.
 	confirmed bool
 	// status is filled in when the row is first shown.
-	status atomic.Pointer[state.ObjectStatus]
+	status atomic.Pointer[document.ObjectStatus]
 }
 
 func newItem(o metav1.Object, changed time.Time) *item {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/kctl-ctrl/kctl-ctrl/watch/owners"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/redact"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -302,7 +303,7 @@ func TestSecrets(t *testing.T) {
 		h := open(t, set, owners.Type{Version: "v1", Resource: "secrets", Kind: "Secret", Namespaced: true}, Whole)
 		until(t, "it synced", synced(h))
 		o, found := h.Object("shop", "db")
-		if !found || o.Content["data"].(object)["password"] != state.Hidden || len(o.Owners) != 1 || o.Owners[0].Path != "data.password" {
+		if !found || o.Content["data"].(object)["password"] != redact.Hidden || len(o.Owners) != 1 || o.Owners[0].Path != "data.password" {
 			t.Errorf("object: %+v", o)
 		}
 		changed := pod("shop", "db")["metadata"].(object)

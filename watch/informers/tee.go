@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"github.com/kctl-ctrl/kctl-ctrl/watch/redact"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -287,7 +288,7 @@ func (t *tee) see(e watch.Event) watch.Event {
 // stay: they name fields only.
 func conceal(u *unstructured.Unstructured) {
 	managed, found, _ := unstructured.NestedFieldNoCopy(u.Object, "metadata", "managedFields")
-	u.Object = state.Redact(state.Ref{Version: "v1", Resource: "secrets"}, u.Object)
+	u.Object = redact.Redact(state.Ref{Version: "v1", Resource: "secrets"}, u.Object)
 	if m, ok := u.Object["metadata"].(map[string]any); ok && found {
 		m["managedFields"] = managed
 	}

@@ -6,7 +6,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/document"
 )
 
 // Cascade plays the deletion of the targets on a copy of the graph and reports
@@ -18,7 +18,7 @@ import (
 // round GC's workers give no order. When nothing moves any more, finalizers that
 // are not GC's are taken off, as if those who serve them had done so, and the
 // rounds go on: what goes only then is held, or behind what is held.
-func (g *Graph) Cascade(targets []*Object, policy state.CascadePolicy) state.Cascade {
+func (g *Graph) Cascade(targets []*Object, policy document.CascadePolicy) document.Cascade {
 	p := newPlay(g)
 	for _, t := range targets {
 		p.delete(p.nodes[t.UID], policy, "asked for")
@@ -33,7 +33,7 @@ func (g *Graph) Cascade(targets []*Object, policy state.CascadePolicy) state.Cas
 // node is an object in play.
 type node struct {
 	*Object
-	owners     []state.OwnerRef
+	owners     []document.OwnerRef
 	finalizers []string
 	deleting   bool
 	gone       bool
@@ -42,12 +42,12 @@ type node struct {
 	step        int
 	// lost is the step in which a dependent that it waited for went.
 	lost    int
-	policy  state.CascadePolicy
+	policy  document.CascadePolicy
 	why     string
-	dropped []state.OwnerRef
+	dropped []document.OwnerRef
 	heldBy  []string
 	behind  []*node
-	verdict state.OwnerVerdict // why GC gave up on it, if it did
+	verdict document.OwnerVerdict // why GC gave up on it, if it did
 	touched bool
 	// content is what goes before it: see content.go.
 	content []*node
@@ -150,9 +150,9 @@ func (p *play) add(n *node) {
 }
 
 // gcFinalizer is what a policy puts on an object for GC to take off.
-var gcFinalizer = map[state.CascadePolicy]string{
-	state.CascadeForeground: metav1.FinalizerDeleteDependents,
-	state.CascadeOrphan:     metav1.FinalizerOrphanDependents,
+var gcFinalizer = map[document.CascadePolicy]string{
+	document.CascadeForeground: metav1.FinalizerDeleteDependents,
+	document.CascadeOrphan:     metav1.FinalizerOrphanDependents,
 }
 
 // mark remembers an object that the deletion has reached and that is being
@@ -163,7 +163,7 @@ func (p *play) mark(n *node) {
 }
 
 // delete is what the API server does on DELETE.
-func (p *play) delete(n *node, policy state.CascadePolicy, why string) {
+func (p *play) delete(n *node, policy document.CascadePolicy, why string) {
 	n.policy, n.why = policy, why
 	already := n.deleting && n.has(gcFinalizer[policy])
 	n.finalizers = slices.DeleteFunc(n.finalizers, func(f string) bool {
@@ -179,9 +179,9 @@ func (p *play) delete(n *node, policy state.CascadePolicy, why string) {
 		return
 	}
 	switch policy {
-	case state.CascadeOrphan:
+	case document.CascadeOrphan:
 		p.orphaning[n.UID] = n
-	case state.CascadeForeground:
+	case document.CascadeForeground:
 		for _, d := range p.dependentsOf(n) {
 			p.add(d)
 		}
@@ -217,7 +217,7 @@ func (p *play) finalize(n *node) bool {
 func (p *play) blocking(n *node) []*node {
 	var list []*node
 	for _, d := range p.dependentsOf(n) {
-		if slices.ContainsFunc(d.owners, func(r state.OwnerRef) bool { return r.UID == n.UID && r.BlockOwnerDeletion }) {
+		if slices.ContainsFunc(d.owners, func(r document.OwnerRef) bool { return r.UID == n.UID && r.BlockOwnerDeletion }) {
 			list = append(list, d)
 		}
 	}
@@ -225,23 +225,23 @@ func (p *play) blocking(n *node) []*node {
 }
 
 // verdict is Graph.Verdict in the present state of the play.
-func (p *play) verdict(n *node, ref state.OwnerRef) state.OwnerVerdict {
+func (p *play) verdict(n *node, ref document.OwnerRef) document.OwnerVerdict {
 	v, _ := p.graph.Verdict(n.Object, ref)
 	owner := p.nodes[ref.UID]
-	if owner == nil || v != state.OwnerPresent && v != state.OwnerWaiting {
+	if owner == nil || v != document.OwnerPresent && v != document.OwnerWaiting {
 		return v
 	}
 	switch {
 	case owner.gone:
-		return state.OwnerAbsent
+		return document.OwnerAbsent
 	case owner.foreground():
-		return state.OwnerWaiting
+		return document.OwnerWaiting
 	}
-	return state.OwnerPresent
+	return document.OwnerPresent
 }
 
 // justGone reports that an owner went in this round: the next one reacts to it.
-func (p *play) justGone(ref state.OwnerRef) bool {
+func (p *play) justGone(ref document.OwnerRef) bool {
 	owner := p.nodes[ref.UID]
 	return owner != nil && owner.gone && owner.step == p.step
 }
@@ -270,16 +270,16 @@ func (p *play) attempt(n *node) {
 		return
 	}
 	n.touched = true
-	var lost []state.OwnerRef
+	var lost []document.OwnerRef
 	solid, waiting := 0, 0
 	for _, ref := range n.owners {
 		switch v := p.verdict(n, ref); v {
-		case state.OwnerPresent:
+		case document.OwnerPresent:
 			solid++
-		case state.OwnerWaiting:
+		case document.OwnerWaiting:
 			waiting++
 			lost = append(lost, ref)
-		case state.OwnerAbsent:
+		case document.OwnerAbsent:
 			lost = append(lost, ref)
 		default:
 			n.verdict = v
@@ -293,16 +293,16 @@ func (p *play) attempt(n *node) {
 		if slices.ContainsFunc(p.dependentsOf(n), (*node).foreground) {
 			p.unblock(n)
 		}
-		if !slices.ContainsFunc(lost, func(r state.OwnerRef) bool { return r.BlockOwnerDeletion }) {
+		if !slices.ContainsFunc(lost, func(r document.OwnerRef) bool { return r.BlockOwnerDeletion }) {
 			p.races = append(p.races, n)
 		}
-		p.delete(n, state.CascadeForeground, "an owner is deleted in the foreground, and it has dependents itself")
+		p.delete(n, document.CascadeForeground, "an owner is deleted in the foreground, and it has dependents itself")
 	default:
-		policy := state.CascadeBackground
+		policy := document.CascadeBackground
 		if n.has(metav1.FinalizerOrphanDependents) {
-			policy = state.CascadeOrphan
+			policy = document.CascadeOrphan
 		} else if n.has(metav1.FinalizerDeleteDependents) {
-			policy = state.CascadeForeground
+			policy = document.CascadeForeground
 		}
 		why := "no owner is left"
 		if waiting > 0 {
@@ -333,9 +333,9 @@ func (p *play) await(n *node) {
 
 // drop removes references from an object that stays, and wakes owners that they
 // have blocked.
-func (p *play) drop(n *node, refs []state.OwnerRef) {
+func (p *play) drop(n *node, refs []document.OwnerRef) {
 	for _, ref := range refs {
-		n.owners = slices.DeleteFunc(n.owners, func(r state.OwnerRef) bool { return r.UID == ref.UID })
+		n.owners = slices.DeleteFunc(n.owners, func(r document.OwnerRef) bool { return r.UID == ref.UID })
 		n.dropped = append(n.dropped, ref)
 		delete(p.dependents[ref.UID], n.UID)
 		if owner := p.nodes[ref.UID]; owner != nil && ref.BlockOwnerDeletion {
@@ -359,7 +359,7 @@ func (p *play) unblock(n *node) {
 func (p *play) orphan(n *node) {
 	for _, d := range p.dependentsOf(n) {
 		d.touched = true
-		var refs []state.OwnerRef
+		var refs []document.OwnerRef
 		for _, ref := range d.owners {
 			if ref.UID == n.UID {
 				refs = append(refs, ref)

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/document"
 )
 
 // A deleted Namespace is gone when everything in it is, and a deleted
@@ -102,7 +102,7 @@ func (p *play) empty(n *node) {
 				p.add(item)
 			}
 		default:
-			p.delete(item, state.CascadeBackground, why)
+			p.delete(item, document.CascadeBackground, why)
 		}
 	}
 }

@@ -20,7 +20,7 @@
 // Discovery is asked afresh, two requests on a server of this decade, because a
 // type that a stale cache does not know would be missing silently.
 //
-// What may not be read is a state.ReadGap, never an error: a user with few
+// What may not be read is a document.ReadGap, never an error: a user with few
 // rights gets a partial answer and is told what is missing.
 //
 // # Graph

@@ -3,7 +3,7 @@ package owners
 import (
 	"slices"
 
-	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/document"
 )
 
 // Roots are the objects at which the trees of the graph start, in the order of
@@ -64,7 +64,7 @@ func (g *Graph) living(o *Object) []*Object {
 	var alive []*Object
 	for _, ref := range o.Owners {
 		verdict, _ := g.Verdict(o, ref)
-		if owner := g.byUID[ref.UID]; owner != nil && (verdict == state.OwnerPresent || verdict == state.OwnerWaiting) {
+		if owner := g.byUID[ref.UID]; owner != nil && (verdict == document.OwnerPresent || verdict == document.OwnerWaiting) {
 			alive = append(alive, owner)
 		}
 	}
@@ -73,28 +73,28 @@ func (g *Graph) living(o *Object) []*Object {
 
 // Families are the Trees of the roots, whole, below the owners that they name
 // and that are not there. A root with several of those is below each.
-func (g *Graph) Families(roots []*Object) []*state.OwnerNode {
-	var out []*state.OwnerNode
-	absent := map[string]*state.OwnerNode{}
+func (g *Graph) Families(roots []*Object) []*document.OwnerNode {
+	var out []*document.OwnerNode
+	absent := map[string]*document.OwnerNode{}
 	for i, tree := range g.Trees(roots, 0) {
 		o, shown := roots[i], false
 		for _, ref := range o.Owners {
 			verdict, why := g.Verdict(o, ref)
-			if verdict == state.OwnerPresent || verdict == state.OwnerWaiting {
+			if verdict == document.OwnerPresent || verdict == document.OwnerWaiting {
 				continue
 			}
 			id := ref.UID + " " + ref.APIVersion + " " + ref.Kind + " " + o.Namespace + " " + ref.Name
 			above := absent[id]
 			if above == nil {
-				above = &state.OwnerNode{Object: g.claimed(o, ref), Absent: true}
+				above = &document.OwnerNode{Object: g.claimed(o, ref), Absent: true}
 				absent[id] = above
 				out = append(out, above)
 			}
-			if slices.ContainsFunc(above.Dependents, func(n *state.OwnerNode) bool { return n.Object.UID == o.UID }) {
+			if slices.ContainsFunc(above.Dependents, func(n *document.OwnerNode) bool { return n.Object.UID == o.UID }) {
 				continue
 			}
 			child := *tree
-			child.Edge = &state.OwnerEdge{Controller: ref.Controller, BlockOwnerDeletion: ref.BlockOwnerDeletion, Verdict: verdict, Why: why}
+			child.Edge = &document.OwnerEdge{Controller: ref.Controller, BlockOwnerDeletion: ref.BlockOwnerDeletion, Verdict: verdict, Why: why}
 			if shown && len(child.Dependents) > 0 {
 				child.Dependents, child.Repeated = nil, true
 			}

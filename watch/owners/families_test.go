@@ -7,12 +7,12 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/document"
 )
 
 // shape draws trees in one line: "a(b c(d))", an absent owner with "?", what is
 // repeated with "…".
-func shape(nodes []*state.OwnerNode) string {
+func shape(nodes []*document.OwnerNode) string {
 	var words []string
 	for _, n := range nodes {
 		word := n.Object.Name
@@ -62,7 +62,7 @@ func TestFamiliesOfAnyGraph(t *testing.T) {
 		shown := map[string]bool{}
 		roots := g.Roots()
 		for _, root := range g.Families(roots) {
-			root.Walk(func(n *state.OwnerNode) {
+			root.Walk(func(n *document.OwnerNode) {
 				if !n.Absent {
 					shown[n.Object.UID] = true
 				}

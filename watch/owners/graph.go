@@ -7,12 +7,13 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kctl-ctrl/kctl-ctrl/watch/document"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
 // Object is what the graph keeps of an object.
 type Object struct {
-	state.OwnedObject
+	document.OwnedObject
 	Labels map[string]string
 	// version is the resourceVersion.
 	version string
@@ -71,7 +72,7 @@ func (g *Graph) Add(o *Object) {
 	}
 	g.byUID[o.UID], g.byPlace[placeOf(o)] = o, o
 	for i, ref := range o.Owners {
-		again := slices.ContainsFunc(o.Owners[:i], func(r state.OwnerRef) bool { return r.UID == ref.UID })
+		again := slices.ContainsFunc(o.Owners[:i], func(r document.OwnerRef) bool { return r.UID == ref.UID })
 		if !again {
 			g.dependents[ref.UID] = append(g.dependents[ref.UID], o)
 		}
@@ -136,13 +137,13 @@ func (g *Graph) Descendants(uids ...string) []*Object {
 // pkg/controller/garbagecollector/garbagecollector.go isDangling and
 // classifyReferences): it looks for apiVersion, kind and name in item's own
 // namespace, or in none for a cluster-scoped kind, and then compares uids.
-func (g *Graph) Verdict(item *Object, ref state.OwnerRef) (state.OwnerVerdict, string) {
+func (g *Graph) Verdict(item *Object, ref document.OwnerRef) (document.OwnerVerdict, string) {
 	t, err := g.kinds.Lookup(ref.APIVersion, ref.Kind)
 	if err != nil {
-		return state.OwnerUnresolvable, err.Error()
+		return document.OwnerUnresolvable, err.Error()
 	}
 	if t.Namespaced && item.Namespace == "" {
-		return state.OwnerInvalid, "a cluster-scoped object cannot have a namespaced owner"
+		return document.OwnerInvalid, "a cluster-scoped object cannot have a namespaced owner"
 	}
 	p := place{t.Group, t.Resource, "", ref.Name}
 	if t.Namespaced {
@@ -151,23 +152,23 @@ func (g *Graph) Verdict(item *Object, ref state.OwnerRef) (state.OwnerVerdict, s
 	if there := g.byPlace[p]; there != nil {
 		switch {
 		case there.UID != ref.UID:
-			return state.OwnerAbsent, "the object of that name is another one: its uid is " + there.UID + g.elsewhere(ref, p)
+			return document.OwnerAbsent, "the object of that name is another one: its uid is " + there.UID + g.elsewhere(ref, p)
 		case there.waits():
-			return state.OwnerWaiting, "the owner is being deleted and waits for its dependents"
+			return document.OwnerWaiting, "the owner is being deleted and waits for its dependents"
 		}
-		return state.OwnerPresent, ""
+		return document.OwnerPresent, ""
 	}
 	if g.absent[p] || g.complete[scope{p.group, p.resource, p.namespace}] || g.complete[scope{p.group, p.resource, ""}] {
-		return state.OwnerAbsent, "there is no " + state.Ref{Group: p.group, Resource: p.resource, Namespace: p.namespace, Name: p.name}.String() + g.elsewhere(ref, p)
+		return document.OwnerAbsent, "there is no " + state.Ref{Group: p.group, Resource: p.resource, Namespace: p.namespace, Name: p.name}.String() + g.elsewhere(ref, p)
 	}
 	if why, tried := g.unread[p]; tried {
-		return state.OwnerUnknown, why
+		return document.OwnerUnknown, why
 	}
-	return state.OwnerUnknown, "it was not read"
+	return document.OwnerUnknown, "it was not read"
 }
 
 // elsewhere says what the uid of a reference really belongs to.
-func (g *Graph) elsewhere(ref state.OwnerRef, p place) string {
+func (g *Graph) elsewhere(ref document.OwnerRef, p place) string {
 	real := g.byUID[ref.UID]
 	switch {
 	case real == nil:
@@ -203,7 +204,7 @@ func (g *Graph) pending(items []*Object) []pending {
 			}
 			p := place{t.Group, t.Resource, namespace, ref.Name}
 			_, tried := g.unread[p]
-			if verdict, _ := g.Verdict(item, ref); verdict == state.OwnerUnknown && !tried && !seen[p] {
+			if verdict, _ := g.Verdict(item, ref); verdict == document.OwnerUnknown && !tried && !seen[p] {
 				seen[p] = true
 				list = append(list, pending{t, namespace, ref.Name})
 			}

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"pgregory.net/rapid"
 
+	"github.com/kctl-ctrl/kctl-ctrl/watch/document"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -40,21 +41,21 @@ func testKinds() *Kinds {
 }
 
 // configMap is the object "ns/name", whose uid is its name.
-func configMap(namespace, name string, owners ...state.OwnerRef) *Object {
-	return &Object{OwnedObject: state.OwnedObject{
+func configMap(namespace, name string, owners ...document.OwnerRef) *Object {
+	return &Object{OwnedObject: document.OwnedObject{
 		Ref: state.Ref{Version: "v1", Resource: "configmaps", Namespace: namespace, Name: name, UID: name}, Kind: "ConfigMap", Owners: owners,
 	}}
 }
 
-func nodeObject(name string, owners ...state.OwnerRef) *Object {
-	return &Object{OwnedObject: state.OwnedObject{
+func nodeObject(name string, owners ...document.OwnerRef) *Object {
+	return &Object{OwnedObject: document.OwnedObject{
 		Ref: state.Ref{Version: "v1", Resource: "nodes", Name: name, UID: name}, Kind: "Node", Owners: owners,
 	}}
 }
 
 // owned is a reference to a ConfigMap; blocks sets blockOwnerDeletion.
-func owned(name string, blocks ...bool) state.OwnerRef {
-	return state.OwnerRef{APIVersion: "v1", Kind: "ConfigMap", Name: name, UID: name, BlockOwnerDeletion: len(blocks) > 0 && blocks[0]}
+func owned(name string, blocks ...bool) document.OwnerRef {
+	return document.OwnerRef{APIVersion: "v1", Kind: "ConfigMap", Name: name, UID: name, BlockOwnerDeletion: len(blocks) > 0 && blocks[0]}
 }
 
 // graphWith is a graph in which all ConfigMaps of the namespaces and all Nodes
@@ -99,37 +100,37 @@ func TestVerdict(t *testing.T) {
 
 	renamed, wrongUID := owned("owner"), owned("owner")
 	renamed.Name, wrongUID.UID = "renamed", "another"
-	oldVersion := state.OwnerRef{APIVersion: "apps/v2", Kind: "Deployment", Name: "d", UID: "d"}
-	unread := state.OwnerRef{APIVersion: "apps/v1", Kind: "Deployment", Name: "d", UID: "d"}
-	toNode := state.OwnerRef{APIVersion: "v1", Kind: "Node", Name: "n", UID: "n"}
+	oldVersion := document.OwnerRef{APIVersion: "apps/v2", Kind: "Deployment", Name: "d", UID: "d"}
+	unread := document.OwnerRef{APIVersion: "apps/v1", Kind: "Deployment", Name: "d", UID: "d"}
+	toNode := document.OwnerRef{APIVersion: "v1", Kind: "Node", Name: "n", UID: "n"}
 	inA, cluster := configMap("a", "x"), nodeObject("m")
 	for _, c := range []struct {
 		name string
 		item *Object
-		ref  state.OwnerRef
-		want state.OwnerVerdict
+		ref  document.OwnerRef
+		want document.OwnerVerdict
 	}{
-		{"there", inA, owned("owner"), state.OwnerPresent},
-		{"being deleted, otherwise than in the foreground, it still keeps its dependents", inA, owned("deleting"), state.OwnerPresent},
-		{"waiting for its dependents", inA, owned("waiting"), state.OwnerWaiting},
-		{"gone", inA, owned("gone"), state.OwnerAbsent},
-		{"in another namespace", inA, owned("other"), state.OwnerAbsent},
-		{"the uid under another name", inA, renamed, state.OwnerAbsent},
-		{"the name with another uid", inA, wrongUID, state.OwnerAbsent},
-		{"cluster-scoped", inA, toNode, state.OwnerPresent},
-		{"cluster-scoped with a namespaced owner", cluster, owned("owner"), state.OwnerInvalid},
-		{"a version that is not served", inA, oldVersion, state.OwnerUnresolvable},
-		{"a type that was not read", inA, unread, state.OwnerUnknown},
+		{"there", inA, owned("owner"), document.OwnerPresent},
+		{"being deleted, otherwise than in the foreground, it still keeps its dependents", inA, owned("deleting"), document.OwnerPresent},
+		{"waiting for its dependents", inA, owned("waiting"), document.OwnerWaiting},
+		{"gone", inA, owned("gone"), document.OwnerAbsent},
+		{"in another namespace", inA, owned("other"), document.OwnerAbsent},
+		{"the uid under another name", inA, renamed, document.OwnerAbsent},
+		{"the name with another uid", inA, wrongUID, document.OwnerAbsent},
+		{"cluster-scoped", inA, toNode, document.OwnerPresent},
+		{"cluster-scoped with a namespaced owner", cluster, owned("owner"), document.OwnerInvalid},
+		{"a version that is not served", inA, oldVersion, document.OwnerUnresolvable},
+		{"a type that was not read", inA, unread, document.OwnerUnknown},
 	} {
 		if got, why := g.Verdict(c.item, c.ref); got != c.want {
 			t.Errorf("%s: %s (%s), want %s", c.name, got, why, c.want)
-		} else if (why == "") != (got == state.OwnerPresent) {
+		} else if (why == "") != (got == document.OwnerPresent) {
 			t.Errorf("%s: %s with the reason %q", c.name, got, why)
 		}
 	}
 	d := Type{Group: "apps", Version: "v1", Resource: "deployments", Kind: "Deployment", Namespaced: true}
 	g.MarkAbsent(d, "a", "d")
-	if got, _ := g.Verdict(inA, unread); got != state.OwnerAbsent {
+	if got, _ := g.Verdict(inA, unread); got != document.OwnerAbsent {
 		t.Errorf("looked for and not found: %s", got)
 	}
 }
@@ -188,7 +189,7 @@ func treesOfAnyGraph(t *rapid.T) {
 	root := objects[0]
 	tree := g.Trees([]*Object{root}, 0)[0]
 	shown, nodes := map[string]bool{}, 0
-	tree.Walk(func(n *state.OwnerNode) {
+	tree.Walk(func(n *document.OwnerNode) {
 		nodes++
 		shown[n.Object.UID] = true
 		if (n.Cycle || n.Repeated) && len(n.Dependents) > 0 {
@@ -204,11 +205,11 @@ func treesOfAnyGraph(t *rapid.T) {
 		}
 	}
 	for _, depth := range []int{1, 2} {
-		g.Trees([]*Object{root}, depth)[0].Walk(func(*state.OwnerNode) {})
+		g.Trees([]*Object{root}, depth)[0].Walk(func(*document.OwnerNode) {})
 	}
 	target := 0
 	for _, top := range g.Climb(root) {
-		top.Walk(func(n *state.OwnerNode) {
+		top.Walk(func(n *document.OwnerNode) {
 			if n.Target {
 				target++
 			}
@@ -229,10 +230,10 @@ func TestTreeShape(t *testing.T) {
 		configMap("a", "under", owned("twice")), configMap("a", "self", owned("self"), owned("root")), configMap("b", "far", owned("root")),
 	)
 	var lines []string
-	var print func(n *state.OwnerNode, indent string)
-	print = func(n *state.OwnerNode, indent string) {
+	var print func(n *document.OwnerNode, indent string)
+	print = func(n *document.OwnerNode, indent string) {
 		line := indent + n.Object.Name
-		if n.Edge != nil && n.Edge.Verdict != state.OwnerPresent {
+		if n.Edge != nil && n.Edge.Verdict != document.OwnerPresent {
 			line += " " + string(n.Edge.Verdict)
 		}
 		if n.Cycle {
@@ -282,15 +283,15 @@ func TestLargeGraphs(t *testing.T) {
 		g := graphWith(objects...)
 		g.Trees([]*Object{g.Object("root")}, 0)
 		g.Climb(objects[n])
-		for _, policy := range []state.CascadePolicy{state.CascadeBackground, state.CascadeForeground, state.CascadeOrphan} {
+		for _, policy := range []document.CascadePolicy{document.CascadeBackground, document.CascadeForeground, document.CascadeOrphan} {
 			c := g.Cascade([]*Object{g.Object("root")}, policy)
 			gone := 0
 			for _, o := range c.Objects {
-				if o.Fate == state.FateDeleted {
+				if o.Fate == document.FateDeleted {
 					gone++
 				}
 			}
-			if want := n + 1; policy != state.CascadeOrphan && gone != want {
+			if want := n + 1; policy != document.CascadeOrphan && gone != want {
 				t.Errorf("%s: %d of %d go", policy, gone, want)
 			}
 		}

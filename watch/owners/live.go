@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/metadata/metadatainformer"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/document"
 )
 
 // Live is a graph kept up to date by watches. It is safe for concurrent use.
@@ -37,10 +37,10 @@ type concern struct {
 	named sets.Set[string]
 }
 
-func concernOf(trees []*state.OwnerNode) concern {
+func concernOf(trees []*document.OwnerNode) concern {
 	c := concern{members: sets.New[string](), owners: sets.New[string](), named: sets.New[string]()}
 	for _, root := range trees {
-		root.Walk(func(n *state.OwnerNode) {
+		root.Walk(func(n *document.OwnerNode) {
 			c.members.Insert(n.Object.UID)
 			for _, ref := range n.Object.Owners {
 				c.owners.Insert(ref.UID)
@@ -53,7 +53,7 @@ func concernOf(trees []*state.OwnerNode) concern {
 
 func (c concern) touchedBy(o *Object) bool {
 	return c.members.Has(o.UID) || c.owners.Has(o.UID) || c.named.Has(o.Kind+"/"+o.Name) ||
-		slices.ContainsFunc(o.Owners, func(ref state.OwnerRef) bool { return c.members.Has(ref.UID) })
+		slices.ContainsFunc(o.Owners, func(ref document.OwnerRef) bool { return c.members.Has(ref.UID) })
 }
 
 // Follow keeps a scanned graph up to date: it watches the metadata of every type
@@ -62,7 +62,7 @@ func (c concern) touchedBy(o *Object) bool {
 // a time than requests may be in flight. What may not be watched is a gap, and
 // stays as it was read; what the scan was forbidden to read is left alone. Types
 // that the server begins to serve later are not seen.
-func (r *Reader) Follow(ctx context.Context, g *Graph, s Scope, trees []*state.OwnerNode) *Live {
+func (r *Reader) Follow(ctx context.Context, g *Graph, s Scope, trees []*document.OwnerNode) *Live {
 	l := &Live{
 		changed: make(chan struct{}, 1), kinds: g.kinds, objects: map[string]*Object{}, complete: g.complete,
 		shown: concernOf(trees),
@@ -110,10 +110,10 @@ func (r *Reader) follow(ctx context.Context, l *Live, lot lot, started func()) {
 }
 
 // watched are the lots to watch: those of the types in the trees first.
-func (r *Reader) watched(s Scope, kinds *Kinds, trees []*state.OwnerNode) []lot {
+func (r *Reader) watched(s Scope, kinds *Kinds, trees []*document.OwnerNode) []lot {
 	present := sets.New[string]()
 	for _, root := range trees {
-		root.Walk(func(n *state.OwnerNode) { present.Insert(n.Object.Type()) })
+		root.Walk(func(n *document.OwnerNode) { present.Insert(n.Object.Type()) })
 	}
 	var lots, later []lot
 	for _, l := range s.lots(r.wanted(kinds.Ownable())) {
@@ -235,7 +235,7 @@ func (l *Live) Wait(ctx context.Context, longer time.Duration) bool {
 
 // Show says which trees were drawn of the last Graph. Wait returns for what
 // concerns them; the rest of a busy namespace passes unnoticed.
-func (l *Live) Show(trees []*state.OwnerNode) {
+func (l *Live) Show(trees []*document.OwnerNode) {
 	shown := concernOf(trees)
 	l.mu.Lock()
 	l.shown = shown

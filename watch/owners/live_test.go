@@ -6,10 +6,10 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/document"
 )
 
-func object(kind, name, uid, version string, owners ...state.OwnerRef) *Object {
+func object(kind, name, uid, version string, owners ...document.OwnerRef) *Object {
 	o := &Object{version: version}
 	o.Kind, o.Name, o.Namespace, o.UID, o.Owners = kind, name, "shop", uid, owners
 	return o
@@ -30,9 +30,9 @@ func (l *Live) woken() bool {
 // A redraw costs a graph of everything in the namespace, so that only what
 // concerns the trees on show may ask for one; and all of that must.
 func TestLiveWakesForWhatIsShown(t *testing.T) {
-	web := object("Deployment", "web", "web", "1", state.OwnerRef{Kind: "App", Name: "shop", UID: "app"})
-	pod := object("Pod", "web-1", "pod", "1", state.OwnerRef{Kind: "Deployment", Name: "web", UID: "web"})
-	trees := []*state.OwnerNode{{Object: web.OwnedObject}}
+	web := object("Deployment", "web", "web", "1", document.OwnerRef{Kind: "App", Name: "shop", UID: "app"})
+	pod := object("Pod", "web-1", "pod", "1", document.OwnerRef{Kind: "Deployment", Name: "web", UID: "web"})
+	trees := []*document.OwnerNode{{Object: web.OwnedObject}}
 	l := &Live{changed: make(chan struct{}, 1), kinds: &Kinds{}, objects: map[string]*Object{"web": web}}
 	l.Show(trees)
 
@@ -58,11 +58,11 @@ func TestLiveWakesForWhatIsShown(t *testing.T) {
 	// A dependant of an object that is drawn, but not yet said to be on show.
 	l.Show(trees)
 	_ = l.Graph()
-	l.put(keep(object("Container", "c", "c", "1", state.OwnerRef{Kind: "Pod", Name: "web-1", UID: "pod"})))
+	l.put(keep(object("Container", "c", "c", "1", document.OwnerRef{Kind: "Pod", Name: "web-1", UID: "pod"})))
 	if l.woken() {
 		t.Error("woken for what is below an object that was not shown")
 	}
-	l.Show([]*state.OwnerNode{{Object: web.OwnedObject, Dependents: []*state.OwnerNode{{Object: pod.OwnedObject}}}})
+	l.Show([]*document.OwnerNode{{Object: web.OwnedObject, Dependents: []*document.OwnerNode{{Object: pod.OwnedObject}}}})
 	if !l.woken() {
 		t.Error("a dependant that came during the drawing was missed")
 	}

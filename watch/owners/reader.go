@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 
+	"github.com/kctl-ctrl/kctl-ctrl/watch/document"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -55,7 +56,7 @@ type Reader struct {
 	kinds func(context.Context) (*Kinds, error)
 
 	mu      sync.Mutex
-	gaps    map[state.ReadGap]bool
+	gaps    map[document.ReadGap]bool
 	types   map[string]bool
 	objects int
 	// read has the statuses read so far, by uid, for those who draw again.
@@ -64,7 +65,7 @@ type Reader struct {
 
 type versioned struct {
 	version string
-	status  *state.ObjectStatus
+	status  *document.ObjectStatus
 }
 
 // NewReader makes a Reader from a config of package connect.
@@ -83,7 +84,7 @@ func NewReader(config *rest.Config, opts Options) (*Reader, error) {
 	config.QPS, config.RateLimiter = -1, nil
 	config.WarningHandler = rest.NoWarnings{}
 	config.Wrap(func(rt http.RoundTripper) http.RoundTripper { return m.wrap(rt) })
-	r := &Reader{opts: opts, meter: m, gaps: map[state.ReadGap]bool{}, types: map[string]bool{}, read: map[string]versioned{}}
+	r := &Reader{opts: opts, meter: m, gaps: map[document.ReadGap]bool{}, types: map[string]bool{}, read: map[string]versioned{}}
 	plain, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("make a discovery client for %s: %w", config.Host, err)
@@ -113,7 +114,7 @@ func NewReader(config *rest.Config, opts Options) (*Reader, error) {
 			return nil, err
 		}
 		for gv, err := range failed {
-			r.gap(state.ReadGap{Type: gv.String(), Reason: "unavailable", Message: "not discovered: " + err.Error()})
+			r.gap(document.ReadGap{Type: gv.String(), Reason: "unavailable", Message: "not discovered: " + err.Error()})
 		}
 		known = NewKinds(groups, resources, failed)
 		return known, nil
@@ -129,10 +130,10 @@ func (r *Reader) Discovery() discovery.CachedDiscoveryInterface { return r.disco
 func (r *Reader) Kinds(ctx context.Context) (*Kinds, error) { return r.kinds(ctx) }
 
 // Gaps are what could not be read so far, in order.
-func (r *Reader) Gaps() []state.ReadGap {
+func (r *Reader) Gaps() []document.ReadGap {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	list := make([]state.ReadGap, 0, len(r.gaps))
+	list := make([]document.ReadGap, 0, len(r.gaps))
 	for g := range r.gaps {
 		list = append(list, g)
 	}
@@ -141,24 +142,24 @@ func (r *Reader) Gaps() []state.ReadGap {
 }
 
 // Cost is what was spent so far. The duration is the caller's to set.
-func (r *Reader) Cost() state.ReadCost {
+func (r *Reader) Cost() document.ReadCost {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return state.ReadCost{
+	return document.ReadCost{
 		Requests: r.meter.requests.Load(), Bytes: r.meter.bytes.Load(),
 		Types: len(r.types), Objects: r.objects,
 	}
 }
 
-func (r *Reader) gap(g state.ReadGap) {
+func (r *Reader) gap(g document.ReadGap) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.gaps[g] = true
 }
 
 // gapOf classifies a failure to read.
-func gapOf(t Type, namespace, name string, err error) state.ReadGap {
-	g := state.ReadGap{Type: t.String(), Namespace: namespace, Name: name, Reason: "failed", Message: err.Error()}
+func gapOf(t Type, namespace, name string, err error) document.ReadGap {
+	g := document.ReadGap{Type: t.String(), Namespace: namespace, Name: name, Reason: "failed", Message: err.Error()}
 	switch {
 	case errors.Is(err, errBudget):
 		g.Reason, g.Message = "budget", errBudget.Error()
@@ -181,7 +182,7 @@ func (r *Reader) Get(ctx context.Context, t Type, namespace, name string) (*Obje
 
 // objectOf keeps what the graph needs.
 func objectOf(t Type, m *metav1.PartialObjectMetadata) *Object {
-	o := &Object{Labels: m.Labels, version: m.ResourceVersion, OwnedObject: state.OwnedObject{
+	o := &Object{Labels: m.Labels, version: m.ResourceVersion, OwnedObject: document.OwnedObject{
 		Ref: state.Ref{
 			Group: t.Group, Version: t.Version, Resource: t.Resource,
 			Namespace: m.Namespace, Name: m.Name, UID: string(m.UID),
@@ -192,7 +193,7 @@ func objectOf(t Type, m *metav1.PartialObjectMetadata) *Object {
 		o.Deleting = m.DeletionTimestamp.UTC()
 	}
 	for _, ref := range m.OwnerReferences {
-		o.Owners = append(o.Owners, state.OwnerRef{
+		o.Owners = append(o.Owners, document.OwnerRef{
 			APIVersion: ref.APIVersion, Kind: ref.Kind, Name: ref.Name, UID: string(ref.UID),
 			Controller: ref.Controller != nil && *ref.Controller, BlockOwnerDeletion: ref.BlockOwnerDeletion != nil && *ref.BlockOwnerDeletion,
 		})
@@ -287,7 +288,7 @@ func (r *Reader) ScanAround(ctx context.Context, s Scope, targets []*Object) (*G
 		found[i], uids[i] = graph.Object(t.UID), t.UID
 		if group, resource := t.typeOf(); t.isCRD() {
 			if _, served := graph.kinds.Resource(group, resource); !served {
-				r.gap(state.ReadGap{Type: resource + "." + group, Reason: "unavailable", Message: "not served: its objects, if there are any, cannot be read"})
+				r.gap(document.ReadGap{Type: resource + "." + group, Reason: "unavailable", Message: "not served: its objects, if there are any, cannot be read"})
 			}
 		}
 	}

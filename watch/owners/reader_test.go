@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
-	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/document"
 )
 
 // fakeServer serves ConfigMaps and Secrets, as a server does that knows no
@@ -147,10 +147,10 @@ func TestScanFallsBackToNamespaces(t *testing.T) {
 		t.Errorf("gaps %q, want %q", gaps, want)
 	}
 	// Only namespace a is known to its end.
-	if v, _ := g.Verdict(configMap("a", "x"), owned("nothing")); v != state.OwnerAbsent {
+	if v, _ := g.Verdict(configMap("a", "x"), owned("nothing")); v != document.OwnerAbsent {
 		t.Errorf("in namespace a: %s", v)
 	}
-	if v, _ := g.Verdict(configMap("b", "x"), owned("nothing")); v != state.OwnerUnknown {
+	if v, _ := g.Verdict(configMap("b", "x"), owned("nothing")); v != document.OwnerUnknown {
 		t.Errorf("in namespace b: %s", v)
 	}
 }
@@ -178,7 +178,7 @@ func TestCompleteOwners(t *testing.T) {
 		t.Fatal(err)
 	}
 	g := NewGraph(kinds)
-	secret := state.OwnerRef{APIVersion: "v1", Kind: "Secret", Name: "s", UID: "s"}
+	secret := document.OwnerRef{APIVersion: "v1", Kind: "Secret", Name: "s", UID: "s"}
 	item := configMap("a", "item", owned("there"), owned("gone"), secret)
 	g.Add(item)
 	before := len(s.seen)
@@ -190,7 +190,7 @@ func TestCompleteOwners(t *testing.T) {
 	if n := len(s.seen) - before; n != 3 {
 		t.Errorf("%d requests for three owners: %q", n, s.seen[before:])
 	}
-	for name, want := range map[string]state.OwnerVerdict{"there": state.OwnerPresent, "gone": state.OwnerAbsent} {
+	for name, want := range map[string]document.OwnerVerdict{"there": document.OwnerPresent, "gone": document.OwnerAbsent} {
 		if got, why := g.Verdict(item, owned(name)); got != want {
 			t.Errorf("%s: %s (%s), want %s", name, got, why, want)
 		}

@@ -7,14 +7,14 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/document"
 )
 
 // report turns a finished play into data.
-func (p *play) report(targets []*Object, policy state.CascadePolicy) state.Cascade {
-	c := state.Cascade{
-		APIVersion: state.PlanAPIVersion, Kind: state.CascadeKind, Policy: policy,
-		Complete: true, Objects: []state.CascadeObject{},
+func (p *play) report(targets []*Object, policy document.CascadePolicy) document.Cascade {
+	c := document.Cascade{
+		APIVersion: document.PlanAPIVersion, Kind: document.CascadeKind, Policy: policy,
+		Complete: true, Objects: []document.CascadeObject{},
 	}
 	isTarget := map[string]bool{}
 	for _, t := range targets {
@@ -34,7 +34,7 @@ func (p *play) report(targets []*Object, policy state.CascadePolicy) state.Casca
 	}
 	slices.SortStableFunc(c.Objects, compareReported)
 	number(c.Objects)
-	slices.SortFunc(c.Absent, func(a, b state.CascadeReference) int {
+	slices.SortFunc(c.Absent, func(a, b document.CascadeReference) int {
 		return strings.Compare(a.Dependent.String(), b.Dependent.String())
 	})
 	c.Notes = p.notes(targets, c.Objects)
@@ -42,7 +42,7 @@ func (p *play) report(targets []*Object, policy state.CascadePolicy) state.Casca
 }
 
 // number makes the steps of sorted objects 1, 2, 3 without gaps.
-func number(objects []state.CascadeObject) {
+func number(objects []document.CascadeObject) {
 	step, last := 0, 0
 	for i := range objects {
 		switch objects[i].Step {
@@ -77,7 +77,7 @@ func (p *play) reached(targets []*Object) []*Object {
 			for _, item := range n.content {
 				work = append(work, item.Object)
 			}
-			direct := slices.ContainsFunc(d.Owners, func(r state.OwnerRef) bool {
+			direct := slices.ContainsFunc(d.Owners, func(r document.OwnerRef) bool {
 				owner := p.nodes[r.UID]
 				return owner != nil && owner.touched && owner.deleting
 			})
@@ -91,16 +91,16 @@ func (p *play) reached(targets []*Object) []*Object {
 }
 
 // row says what becomes of one object.
-func (p *play) row(n *node) state.CascadeObject {
-	row := state.CascadeObject{Object: n.OwnedObject, Step: n.step, Policy: n.policy, Why: n.why, Dropped: n.dropped}
+func (p *play) row(n *node) document.CascadeObject {
+	row := document.CascadeObject{Object: n.OwnedObject, Step: n.step, Policy: n.policy, Why: n.why, Dropped: n.dropped}
 	for _, f := range n.heldBy {
-		row.HeldBy = append(row.HeldBy, state.CascadeFinalizer{Name: f, ServedBy: servedBy(f), SetBy: n.setBy[f]})
+		row.HeldBy = append(row.HeldBy, document.CascadeFinalizer{Name: f, ServedBy: servedBy(f), SetBy: n.setBy[f]})
 	}
 	switch {
 	case n.gone && len(n.heldBy) > 0:
-		row.Fate = state.FateHeld
+		row.Fate = document.FateHeld
 	case n.gone && n.conditional:
-		row.Fate = state.FateBehind
+		row.Fate = document.FateBehind
 		if held := n.held(); len(held) > 0 {
 			n.behind = held[:min(len(held), maxBehind)]
 		}
@@ -108,15 +108,15 @@ func (p *play) row(n *node) state.CascadeObject {
 			row.Behind = append(row.Behind, b.Ref)
 		}
 	case n.gone:
-		row.Fate = state.FateDeleted
+		row.Fate = document.FateDeleted
 	case n.deleting && n.touched:
 		p.waiting(n, &row)
 	case n.verdict != "":
 		p.givenUp(n, &row)
 	case len(n.owners) == 0 && len(n.dropped) > 0:
-		row.Fate, row.Why = state.FateOrphaned, "its owner lets go of it, and nobody owns it any more"
+		row.Fate, row.Why = document.FateOrphaned, "its owner lets go of it, and nobody owns it any more"
 	default:
-		row.Fate = state.FateSurvives
+		row.Fate = document.FateSurvives
 		p.kept(n, &row)
 	}
 	if row.Why == "" {
@@ -127,8 +127,8 @@ func (p *play) row(n *node) state.CascadeObject {
 
 // waiting is for what is marked and never goes: a dependent blocks it that GC
 // does not delete.
-func (p *play) waiting(n *node, row *state.CascadeObject) {
-	row.Fate = state.FateStuck
+func (p *play) waiting(n *node, row *document.CascadeObject) {
+	row.Fate = document.FateStuck
 	if n.has(contentFinalizer) && len(p.graph.kinds.Failed()) > 0 {
 		row.Why = "the namespace controller finishes no namespace before it can discover every type; it cannot discover " + listing(p.undiscovered())
 		return
@@ -143,17 +143,17 @@ func (p *play) waiting(n *node, row *state.CascadeObject) {
 	row.Why = "it waits in the foreground for what GC does not delete: " + listing(names)
 }
 
-func (p *play) givenUp(n *node, row *state.CascadeObject) {
+func (p *play) givenUp(n *node, row *document.CascadeObject) {
 	for _, ref := range n.owners {
 		if v, why := p.graph.Verdict(n.Object, ref); v == n.verdict {
 			owner := ref.Kind + " " + ref.Name
 			switch v {
-			case state.OwnerUnresolvable:
-				row.Fate, row.Why = state.FateStuck, "GC cannot look up its owner "+owner+" and tries for ever: "+why
-			case state.OwnerInvalid:
-				row.Fate, row.Why = state.FateStuck, "GC gives up on it: "+why+" ("+owner+")"
+			case document.OwnerUnresolvable:
+				row.Fate, row.Why = document.FateStuck, "GC cannot look up its owner "+owner+" and tries for ever: "+why
+			case document.OwnerInvalid:
+				row.Fate, row.Why = document.FateStuck, "GC gives up on it: "+why+" ("+owner+")"
 			default:
-				row.Fate, row.Why = state.FateUnknown, "whether its owner "+owner+" exists is not known here: "+why
+				row.Fate, row.Why = document.FateUnknown, "whether its owner "+owner+" exists is not known here: "+why
 			}
 			return
 		}
@@ -161,10 +161,10 @@ func (p *play) givenUp(n *node, row *state.CascadeObject) {
 }
 
 // kept names the owners that keep an object.
-func (p *play) kept(n *node, row *state.CascadeObject) {
+func (p *play) kept(n *node, row *document.CascadeObject) {
 	var names []string
 	for _, ref := range n.owners {
-		if v := p.verdict(n, ref); v == state.OwnerPresent {
+		if v := p.verdict(n, ref); v == document.OwnerPresent {
 			row.KeptBy = append(row.KeptBy, ref)
 			names = append(names, ref.Kind+" "+ref.Name)
 		}
@@ -180,18 +180,18 @@ func (p *play) kept(n *node, row *state.CascadeObject) {
 }
 
 // ignored are the references that GC does not follow, as they were before.
-func (p *play) ignored(n *node) []state.CascadeReference {
-	var list []state.CascadeReference
+func (p *play) ignored(n *node) []document.CascadeReference {
+	var list []document.CascadeReference
 	for _, ref := range n.Owners {
 		switch v, why := p.graph.Verdict(n.Object, ref); v {
-		case state.OwnerAbsent, state.OwnerUnresolvable, state.OwnerInvalid:
-			list = append(list, state.CascadeReference{Dependent: n.Ref, Owner: ref, Verdict: v, Why: why})
+		case document.OwnerAbsent, document.OwnerUnresolvable, document.OwnerInvalid:
+			list = append(list, document.CascadeReference{Dependent: n.Ref, Owner: ref, Verdict: v, Why: why})
 		}
 	}
 	return list
 }
 
-func (p *play) notes(targets []*Object, objects []state.CascadeObject) []string {
+func (p *play) notes(targets []*Object, objects []document.CascadeObject) []string {
 	var notes []string
 	for _, t := range targets {
 		if note := special(t); note != "" {
@@ -215,7 +215,7 @@ func (p *play) notes(targets []*Object, objects []state.CascadeObject) []string 
 		}
 	}
 	goes := func(resource string) bool {
-		return slices.ContainsFunc(objects, func(o state.CascadeObject) bool {
+		return slices.ContainsFunc(objects, func(o document.CascadeObject) bool {
 			return o.Object.Group == "" && o.Object.Resource == resource && o.Step > 0
 		})
 	}
@@ -295,8 +295,8 @@ func (p *play) controllerOf(t *Object) *node {
 	return nil
 }
 
-func compareReported(a, b state.CascadeObject) int {
-	order := func(o state.CascadeObject) int {
+func compareReported(a, b document.CascadeObject) int {
+	order := func(o document.CascadeObject) int {
 		if o.Step == 0 {
 			return 1 << 30
 		}

@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 
-	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/document"
 )
 
 // Scope says where dependants can be.
@@ -197,6 +197,6 @@ func (r *Reader) Select(ctx context.Context, t Type, namespace, selector string)
 	return objects, nil
 }
 
-func compareGaps(a, b state.ReadGap) int {
+func compareGaps(a, b document.ReadGap) int {
 	return cmp.Or(cmp.Compare(a.Reason, b.Reason), cmp.Compare(a.Type, b.Type), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 }

@@ -6,7 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/document"
 )
 
 // statusless are built-in kinds that have no status worth a request, or whose
@@ -25,7 +25,7 @@ var statusless = map[string]bool{
 // built-in, else by the conventions that kstatus reads too: observedGeneration,
 // the conditions Ready, Available, Reconciling and Stalled, and a phase. It is
 // nil for an object that has none of these.
-func StatusOf(obj map[string]any) *state.ObjectStatus {
+func StatusOf(obj map[string]any) *document.ObjectStatus {
 	u := unstructured.Unstructured{Object: obj}
 	gk := u.GroupVersionKind().GroupKind()
 	read := genericStatus
@@ -35,15 +35,15 @@ func StatusOf(obj map[string]any) *state.ObjectStatus {
 	s := read(fields(obj))
 	if u.GetDeletionTimestamp() != nil {
 		if s == nil {
-			s = &state.ObjectStatus{}
+			s = &document.ObjectStatus{}
 		}
-		s.State, s.Health = "Terminating", state.HealthProgressing
+		s.State, s.Health = "Terminating", document.HealthProgressing
 	}
 	return s
 }
 
 // readers are the kinds with rules of their own.
-var readers = map[string]func(fields) *state.ObjectStatus{
+var readers = map[string]func(fields) *document.ObjectStatus{
 	"Pod":                   podStatus,
 	"ReplicationController": replicaStatus,
 	"ReplicaSet.apps":       replicaStatus,
@@ -115,37 +115,37 @@ func (f fields) behind() bool {
 	return observed >= 0 && observed < f.number("metadata.generation", 0)
 }
 
-func replicas(f fields, ready, want int64) *state.ObjectStatus {
-	s := &state.ObjectStatus{Ready: fmt.Sprintf("%d/%d", ready, want), State: "Ready", Health: state.HealthReady}
+func replicas(f fields, ready, want int64) *document.ObjectStatus {
+	s := &document.ObjectStatus{Ready: fmt.Sprintf("%d/%d", ready, want), State: "Ready", Health: document.HealthReady}
 	switch {
 	case f.behind():
-		s.State, s.Health = "Updating", state.HealthProgressing
+		s.State, s.Health = "Updating", document.HealthProgressing
 	case ready < want:
-		s.State, s.Health = "Progressing", state.HealthProgressing
+		s.State, s.Health = "Progressing", document.HealthProgressing
 	case ready > want:
-		s.State, s.Health = "Scaling down", state.HealthProgressing
+		s.State, s.Health = "Scaling down", document.HealthProgressing
 	}
 	if c := f.condition("ReplicaFailure"); c.text("status") == "True" {
-		s.State, s.Message, s.Health = c.text("reason"), c.text("message"), state.HealthFailed
+		s.State, s.Message, s.Health = c.text("reason"), c.text("message"), document.HealthFailed
 	}
 	return s
 }
 
-func replicaStatus(f fields) *state.ObjectStatus {
+func replicaStatus(f fields) *document.ObjectStatus {
 	return replicas(f, f.number("status.readyReplicas", 0), f.number("spec.replicas", 1))
 }
 
-func deploymentStatus(f fields) *state.ObjectStatus {
+func deploymentStatus(f fields) *document.ObjectStatus {
 	want := f.number("spec.replicas", 1)
 	s := replicas(f, f.number("status.readyReplicas", 0), want)
-	if s.Health == state.HealthReady && (f.number("status.updatedReplicas", 0) < want || f.number("status.replicas", 0) > want) {
-		s.State, s.Health = "Rolling out", state.HealthProgressing
+	if s.Health == document.HealthReady && (f.number("status.updatedReplicas", 0) < want || f.number("status.replicas", 0) > want) {
+		s.State, s.Health = "Rolling out", document.HealthProgressing
 	}
-	if s.Health == state.HealthReady {
+	if s.Health == document.HealthReady {
 		s.State = "Available"
 	}
 	if c := f.condition("Progressing"); c.text("status") == "False" {
-		s.State, s.Message, s.Health = c.text("reason"), c.text("message"), state.HealthFailed
+		s.State, s.Message, s.Health = c.text("reason"), c.text("message"), document.HealthFailed
 	}
 	if f.flag("spec.paused") {
 		s.State = "Paused"
@@ -153,21 +153,21 @@ func deploymentStatus(f fields) *state.ObjectStatus {
 	return s
 }
 
-func statefulSetStatus(f fields) *state.ObjectStatus {
+func statefulSetStatus(f fields) *document.ObjectStatus {
 	s := replicas(f, f.number("status.readyReplicas", 0), f.number("spec.replicas", 1))
 	current, update := f.text("status.currentRevision"), f.text("status.updateRevision")
-	if s.Health == state.HealthReady && current != update && f.text("spec.updateStrategy.type") != "OnDelete" &&
+	if s.Health == document.HealthReady && current != update && f.text("spec.updateStrategy.type") != "OnDelete" &&
 		f.number("spec.updateStrategy.rollingUpdate.partition", 0) == 0 {
-		s.State, s.Health = "Rolling out", state.HealthProgressing
+		s.State, s.Health = "Rolling out", document.HealthProgressing
 	}
 	return s
 }
 
-func daemonSetStatus(f fields) *state.ObjectStatus {
+func daemonSetStatus(f fields) *document.ObjectStatus {
 	want := f.number("status.desiredNumberScheduled", 0)
 	s := replicas(f, f.number("status.numberReady", 0), want)
-	if s.Health == state.HealthReady && f.number("status.updatedNumberScheduled", 0) < want && f.text("spec.updateStrategy.type") != "OnDelete" {
-		s.State, s.Health = "Rolling out", state.HealthProgressing
+	if s.Health == document.HealthReady && f.number("status.updatedNumberScheduled", 0) < want && f.text("spec.updateStrategy.type") != "OnDelete" {
+		s.State, s.Health = "Rolling out", document.HealthProgressing
 	}
 	if want == 0 && !f.behind() {
 		s.State = "Fits no node"
@@ -175,11 +175,11 @@ func daemonSetStatus(f fields) *state.ObjectStatus {
 	return s
 }
 
-func jobStatus(f fields) *state.ObjectStatus {
+func jobStatus(f fields) *document.ObjectStatus {
 	done := f.number("status.succeeded", 0)
-	s := &state.ObjectStatus{
+	s := &document.ObjectStatus{
 		Ready: fmt.Sprintf("%d/%d", done, f.number("spec.completions", max(1, done))),
-		State: "Running", Health: state.HealthProgressing,
+		State: "Running", Health: document.HealthProgressing,
 	}
 	for _, c := range f.list("status.conditions") {
 		if c.text("status") != "True" {
@@ -187,27 +187,27 @@ func jobStatus(f fields) *state.ObjectStatus {
 		}
 		switch c.text("type") {
 		case "Complete":
-			s.State, s.Message, s.Health = "Complete", "", state.HealthReady
+			s.State, s.Message, s.Health = "Complete", "", document.HealthReady
 		case "Failed":
-			s.State, s.Message, s.Health = "Failed", c.text("message"), state.HealthFailed
+			s.State, s.Message, s.Health = "Failed", c.text("message"), document.HealthFailed
 		case "Suspended":
-			s.State, s.Health = "Suspended", state.HealthUnknown
+			s.State, s.Health = "Suspended", document.HealthUnknown
 		}
 	}
 	return s
 }
 
-func cronJobStatus(f fields) *state.ObjectStatus {
-	s := &state.ObjectStatus{State: fmt.Sprintf("%d active", len(f.list("status.active"))), Health: state.HealthReady}
+func cronJobStatus(f fields) *document.ObjectStatus {
+	s := &document.ObjectStatus{State: fmt.Sprintf("%d active", len(f.list("status.active"))), Health: document.HealthReady}
 	if f.flag("spec.suspend") {
-		s.State, s.Health = "Suspended", state.HealthUnknown
+		s.State, s.Health = "Suspended", document.HealthUnknown
 	}
 	return s
 }
 
 // podStatus follows what kubectl prints of a pod, in fewer words.
-func podStatus(f fields) *state.ObjectStatus {
-	s := &state.ObjectStatus{State: f.text("status.phase"), Message: f.text("status.message")}
+func podStatus(f fields) *document.ObjectStatus {
+	s := &document.ObjectStatus{State: f.text("status.phase"), Message: f.text("status.message")}
 	if reason := f.text("status.reason"); reason != "" {
 		s.State = reason
 	}
@@ -230,41 +230,41 @@ func podStatus(f fields) *state.ObjectStatus {
 	}
 	switch {
 	case f.text("status.phase") == "Failed":
-		s.Health = state.HealthFailed
+		s.Health = document.HealthFailed
 	case f.text("status.phase") == "Succeeded":
-		s.State, s.Health = "Completed", state.HealthReady
+		s.State, s.Health = "Completed", document.HealthReady
 	case f.condition("Ready").text("status") == "True":
-		s.Health = state.HealthReady
-	case s.Health == state.HealthUnknown:
-		s.Health = state.HealthProgressing
+		s.Health = document.HealthReady
+	case s.Health == document.HealthUnknown:
+		s.Health = document.HealthProgressing
 	}
 	return s
 }
 
 // blocked takes over why a container does not run.
-func blocked(c fields, prefix string, s *state.ObjectStatus) {
+func blocked(c fields, prefix string, s *document.ObjectStatus) {
 	if reason := c.text("state.waiting.reason"); reason != "" {
 		s.State, s.Message = prefix+reason, c.text("state.waiting.message")
 		if strings.Contains(reason, "BackOff") || strings.HasPrefix(reason, "Err") || strings.HasSuffix(reason, "Error") {
-			s.Health = state.HealthFailed
+			s.Health = document.HealthFailed
 		}
 	} else if reason := c.text("state.terminated.reason"); reason != "" && c.number("state.terminated.exitCode", 0) != 0 {
-		s.State, s.Message, s.Health = prefix+reason, c.text("state.terminated.message"), state.HealthFailed
+		s.State, s.Message, s.Health = prefix+reason, c.text("state.terminated.message"), document.HealthFailed
 	}
 }
 
 // badWhenTrue are conditions that tell trouble by being true.
 var badWhenTrue = []string{"Stalled", "Failed", "Degraded"}
 
-func genericStatus(f fields) *state.ObjectStatus {
-	s := &state.ObjectStatus{State: f.text("status.phase")}
+func genericStatus(f fields) *document.ObjectStatus {
+	s := &document.ObjectStatus{State: f.text("status.phase")}
 	switch s.State {
 	case "Active", "Bound", "Running", "Ready", "Succeeded", "Available", "Complete", "Completed":
-		s.Health = state.HealthReady
+		s.Health = document.HealthReady
 	case "Failed", "Error", "Lost":
-		s.Health = state.HealthFailed
+		s.Health = document.HealthFailed
 	case "Pending", "Terminating", "Progressing", "Creating", "Released":
-		s.Health = state.HealthProgressing
+		s.Health = document.HealthProgressing
 	}
 	for _, kind := range []string{"Ready", "Available", "Established", "Healthy"} {
 		c := f.condition(kind)
@@ -272,9 +272,9 @@ func genericStatus(f fields) *state.ObjectStatus {
 			continue
 		}
 		s.Ready = c.text("status")
-		s.Health = state.HealthReady
+		s.Health = document.HealthReady
 		if s.Ready != "True" {
-			s.Health = state.HealthProgressing
+			s.Health = document.HealthProgressing
 			s.State, s.Message = c.text("reason"), c.text("message")
 		} else if s.State == "" {
 			s.State = kind
@@ -282,11 +282,11 @@ func genericStatus(f fields) *state.ObjectStatus {
 		break
 	}
 	if f.condition("Reconciling").text("status") == "True" || f.behind() {
-		s.State, s.Health = "Reconciling", state.HealthProgressing
+		s.State, s.Health = "Reconciling", document.HealthProgressing
 	}
 	for _, kind := range badWhenTrue {
 		if c := f.condition(kind); c.text("status") == "True" {
-			s.State, s.Message, s.Health = kind, c.text("message"), state.HealthFailed
+			s.State, s.Message, s.Health = kind, c.text("message"), document.HealthFailed
 		}
 	}
 	if s.State == "" && s.Ready == "" {

@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/document"
 )
 
 // fewToGet is up to how many objects of a type in a namespace are read one by
@@ -24,11 +24,11 @@ const fewToGet = 8
 // A negative limit is none. Objects that are gone meanwhile, and kinds without a
 // status, stay without; those that have not changed since this reader read them
 // are not read again. What may not be read is a gap.
-func (r *Reader) Status(ctx context.Context, g *Graph, trees []*state.OwnerNode, limit int) (left int, err error) {
+func (r *Reader) Status(ctx context.Context, g *Graph, trees []*document.OwnerNode, limit int) (left int, err error) {
 	wanted := map[scope][]string{}
-	nodes := map[string][]*state.OwnerNode{}
+	nodes := map[string][]*document.OwnerNode{}
 	for _, root := range trees {
-		root.Walk(func(n *state.OwnerNode) {
+		root.Walk(func(n *document.OwnerNode) {
 			o := n.Object
 			if n.Absent || statusless[o.Type()] || o.UID == "" {
 				return

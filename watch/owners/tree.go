@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/kctl-ctrl/kctl-ctrl/watch/document"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -14,20 +15,20 @@ const maxDepth = 200
 // builder draws trees. Each object's dependents are shown once, where it comes
 // first, so that a tree has at most a node per reference.
 type builder struct {
-	children func(uid string) []*state.OwnerNode
+	children func(uid string) []*document.OwnerNode
 	depth    int
 	above    map[string]bool
 	shown    map[string]bool
 }
 
-func newBuilder(depth int, children func(string) []*state.OwnerNode) *builder {
+func newBuilder(depth int, children func(string) []*document.OwnerNode) *builder {
 	if depth <= 0 || depth > maxDepth {
 		depth = maxDepth
 	}
 	return &builder{children: children, depth: depth, above: map[string]bool{}, shown: map[string]bool{}}
 }
 
-func (b *builder) fill(n *state.OwnerNode, level int) {
+func (b *builder) fill(n *document.OwnerNode, level int) {
 	uid := n.Object.UID
 	if n.Absent && uid == "" {
 		return
@@ -57,17 +58,17 @@ func (b *builder) fill(n *state.OwnerNode, level int) {
 
 // Trees are the objects with what they own, down to a depth: 1 is their direct
 // dependents, 0 all. The roots keep their order.
-func (g *Graph) Trees(roots []*Object, depth int) []*state.OwnerNode {
-	b := newBuilder(depth, func(uid string) []*state.OwnerNode {
-		var nodes []*state.OwnerNode
+func (g *Graph) Trees(roots []*Object, depth int) []*document.OwnerNode {
+	b := newBuilder(depth, func(uid string) []*document.OwnerNode {
+		var nodes []*document.OwnerNode
 		for _, d := range g.Dependents(uid) {
-			nodes = append(nodes, &state.OwnerNode{Object: d.OwnedObject, Edge: g.edge(d, uid)})
+			nodes = append(nodes, &document.OwnerNode{Object: d.OwnedObject, Edge: g.edge(d, uid)})
 		}
 		return nodes
 	})
-	trees := make([]*state.OwnerNode, 0, len(roots))
+	trees := make([]*document.OwnerNode, 0, len(roots))
 	for _, r := range roots {
-		n := &state.OwnerNode{Object: r.OwnedObject}
+		n := &document.OwnerNode{Object: r.OwnedObject}
 		b.fill(n, 0)
 		trees = append(trees, n)
 	}
@@ -76,15 +77,15 @@ func (g *Graph) Trees(roots []*Object, depth int) []*state.OwnerNode {
 
 // edge describes the reference of an object to an owner. Where it has several,
 // the best one counts: GC keeps an object for it.
-func (g *Graph) edge(o *Object, owner string) *state.OwnerEdge {
-	var found *state.OwnerEdge
+func (g *Graph) edge(o *Object, owner string) *document.OwnerEdge {
+	var found *document.OwnerEdge
 	for _, ref := range o.Owners {
 		if ref.UID != owner {
 			continue
 		}
 		verdict, why := g.Verdict(o, ref)
-		if found == nil || verdict == state.OwnerPresent && found.Verdict != state.OwnerPresent {
-			found = &state.OwnerEdge{Controller: ref.Controller, BlockOwnerDeletion: ref.BlockOwnerDeletion, Verdict: verdict, Why: why}
+		if found == nil || verdict == document.OwnerPresent && found.Verdict != document.OwnerPresent {
+			found = &document.OwnerEdge{Controller: ref.Controller, BlockOwnerDeletion: ref.BlockOwnerDeletion, Verdict: verdict, Why: why}
 		}
 	}
 	return found
@@ -92,9 +93,9 @@ func (g *Graph) edge(o *Object, owner string) *state.OwnerEdge {
 
 // Climb are the trees from the topmost owners down to the target, and nothing
 // beside the way. Owners that are not there appear as absent nodes.
-func (g *Graph) Climb(target *Object) []*state.OwnerNode {
-	nodes := map[string]state.OwnerNode{target.UID: {Object: target.OwnedObject, Target: true}}
-	down := map[string][]state.OwnerNode{}
+func (g *Graph) Climb(target *Object) []*document.OwnerNode {
+	nodes := map[string]document.OwnerNode{target.UID: {Object: target.OwnedObject, Target: true}}
+	down := map[string][]document.OwnerNode{}
 	var tops []string
 	for queue := []string{target.UID}; len(queue) > 0; {
 		uid := queue[0]
@@ -106,18 +107,18 @@ func (g *Graph) Climb(target *Object) []*state.OwnerNode {
 		}
 		for _, ref := range o.Owners {
 			verdict, why := g.Verdict(o, ref)
-			id, node := ref.UID, state.OwnerNode{}
-			if owner := g.byUID[ref.UID]; owner != nil && (verdict == state.OwnerPresent || verdict == state.OwnerWaiting) {
+			id, node := ref.UID, document.OwnerNode{}
+			if owner := g.byUID[ref.UID]; owner != nil && (verdict == document.OwnerPresent || verdict == document.OwnerWaiting) {
 				node.Object = owner.OwnedObject
 			} else {
 				// What a reference says of an owner that GC does not find there is
 				// this reference's word only: it gets a node of its own.
 				id = "?" + ref.UID + " " + ref.APIVersion + " " + ref.Kind + " " + o.Namespace + " " + ref.Name
-				node = state.OwnerNode{Object: g.claimed(o, ref), Absent: true}
+				node = document.OwnerNode{Object: g.claimed(o, ref), Absent: true}
 			}
 			child := nodes[uid]
-			child.Edge = &state.OwnerEdge{Controller: ref.Controller, BlockOwnerDeletion: ref.BlockOwnerDeletion, Verdict: verdict, Why: why}
-			again := slices.ContainsFunc(down[id], func(n state.OwnerNode) bool { return n.Object.UID == uid })
+			child.Edge = &document.OwnerEdge{Controller: ref.Controller, BlockOwnerDeletion: ref.BlockOwnerDeletion, Verdict: verdict, Why: why}
+			again := slices.ContainsFunc(down[id], func(n document.OwnerNode) bool { return n.Object.UID == uid })
 			if !again {
 				down[id] = append(down[id], child)
 			}
@@ -130,18 +131,18 @@ func (g *Graph) Climb(target *Object) []*state.OwnerNode {
 	return g.descend(nodes, down, tops, target.UID)
 }
 
-func (g *Graph) descend(nodes map[string]state.OwnerNode, down map[string][]state.OwnerNode, tops []string, target string) []*state.OwnerNode {
+func (g *Graph) descend(nodes map[string]document.OwnerNode, down map[string][]document.OwnerNode, tops []string, target string) []*document.OwnerNode {
 	if len(tops) == 0 { // nothing but a cycle: it starts at the object asked for
 		tops = []string{target}
 	}
-	var trees []*state.OwnerNode
+	var trees []*document.OwnerNode
 	for _, top := range tops {
-		b := newBuilder(0, func(uid string) []*state.OwnerNode {
-			var list []*state.OwnerNode
+		b := newBuilder(0, func(uid string) []*document.OwnerNode {
+			var list []*document.OwnerNode
 			for _, n := range down[uid] {
 				list = append(list, &n)
 			}
-			slices.SortFunc(list, func(a, b *state.OwnerNode) int {
+			slices.SortFunc(list, func(a, b *document.OwnerNode) int {
 				return cmp.Or(cmp.Compare(a.Object.Type(), b.Object.Type()), cmp.Compare(a.Object.Key(), b.Object.Key()))
 			})
 			return list
@@ -161,8 +162,8 @@ func (g *Graph) descend(nodes map[string]state.OwnerNode, down map[string][]stat
 }
 
 // claimed is an owner as a reference describes it.
-func (g *Graph) claimed(item *Object, ref state.OwnerRef) state.OwnedObject {
-	o := state.OwnedObject{Kind: ref.Kind, Ref: state.Ref{Resource: ref.Kind, Name: ref.Name, UID: ref.UID}}
+func (g *Graph) claimed(item *Object, ref document.OwnerRef) document.OwnedObject {
+	o := document.OwnedObject{Kind: ref.Kind, Ref: state.Ref{Resource: ref.Kind, Name: ref.Name, UID: ref.UID}}
 	if t, err := g.kinds.Lookup(ref.APIVersion, ref.Kind); err == nil {
 		o.Group, o.Version, o.Resource = t.Group, t.Version, t.Resource
 		if t.Namespaced {

@@ -12,7 +12,7 @@
 // The file is the user's alone (0600) whatever the umask, is never one that was
 // there before unless that is asked for, and only grows: it is readable up to
 // the last flush, which is about a second old at most, however the program ends.
-// Producers have removed the values of Secrets before they record (state.Redact);
+// Producers have removed the values of Secrets before they record (redact.Redact);
 // nothing is looked for here again.
 //
 // A recording may begin in the middle of a session. It then opens with the

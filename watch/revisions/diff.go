@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/kctl-ctrl/kctl-ctrl/watch/redact"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -49,7 +50,7 @@ func (h *History) Diff(from, to string) (state.RevisionDiff, error) {
 			diff.Remarks = append(diff.Remarks, note)
 		}
 	}
-	diff.Changes = state.Diff(h.ref(), old, new, state.DiffOptions{MaxValue: maxValue})
+	diff.Changes = redact.Diff(h.ref(), old, new, redact.DiffOptions{MaxValue: maxValue})
 	diff.HasChanges = len(diff.Changes) > 0
 	return diff, nil
 }

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 
+	"github.com/kctl-ctrl/kctl-ctrl/watch/redact"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -130,7 +131,7 @@ func skipped(undo state.RevisionUndo) state.RevisionUndo {
 }
 
 func (h *History) finish(undo state.RevisionUndo, after map[string]any) state.RevisionUndo {
-	undo.Changes = state.Diff(h.ref(), h.object.Object, after, state.DiffOptions{MaxValue: maxValue})
+	undo.Changes = redact.Diff(h.ref(), h.object.Object, after, redact.DiffOptions{MaxValue: maxValue})
 	undo.HasChanges = len(undo.Changes) > 0
 	undo.Remarks = append(undo.Remarks, "only the change of the object is shown, not what the controllers then do with the pods")
 	return undo

@@ -169,7 +169,7 @@ type controllerCheckpoint struct {
 
 // MarshalJSON writes the histograms too.
 func (c CheckpointController) MarshalJSON() ([]byte, error) {
-	return marshal(controllerCheckpoint{c.Controller, c.Durations, c.Waits})
+	return Marshal(controllerCheckpoint{c.Controller, c.Durations, c.Waits})
 }
 
 // UnmarshalJSON reads what MarshalJSON wrote.
@@ -191,7 +191,7 @@ type queueCheckpoint struct {
 
 // MarshalJSON writes the histograms too.
 func (q CheckpointQueue) MarshalJSON() ([]byte, error) {
-	return marshal(queueCheckpoint{q.Queue, q.Durations, q.Waits})
+	return Marshal(queueCheckpoint{q.Queue, q.Durations, q.Waits})
 }
 
 // UnmarshalJSON reads what MarshalJSON wrote.
@@ -229,7 +229,7 @@ func (k CheckpointKey) MarshalJSON() ([]byte, error) {
 	if k.delayed.cause != (Cause{}) {
 		out.Delayed = &k.delayed.cause
 	}
-	return marshal(out)
+	return Marshal(out)
 }
 
 // UnmarshalJSON reads what MarshalJSON wrote.

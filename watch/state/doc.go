@@ -13,10 +13,9 @@
 //
 // A journal is written and read by Encoder and Decoder as JSON Lines, and by
 // people as the lines of Describe. A Snapshot is immutable and bounded; what a
-// bound has cost is in Snapshot.Bounds. Redact and Diff are the two ways in
-// which an object of a cluster becomes part of an event.
+// bound has cost is in Snapshot.Bounds.
 //
 // Producers (the taps of reconcile, the informers of watch) create Events and
-// hand them to a Recorder. They must have removed Secret values with Redact
-// before: nothing below this package looks for secrets again.
+// hand them to a Recorder. They must have removed the values of Secrets with
+// watch/redact before: nothing below looks for them again.
 package state

@@ -90,11 +90,11 @@ func EncodeEntry(e Entry) ([]byte, error) {
 	if e.Event == nil {
 		return nil, fmt.Errorf("encode entry %d: it has no event", e.Seq)
 	}
-	body, err := marshal(e.Event)
+	body, err := Marshal(e.Event)
 	if err != nil {
 		return nil, fmt.Errorf("encode entry %d, a %s: %w", e.Seq, e.Event.EventType(), err)
 	}
-	line, err := marshal(envelope{Seq: e.Seq, At: e.At.UTC(), Type: e.Event.EventType(), Event: body})
+	line, err := Marshal(envelope{Seq: e.Seq, At: e.At.UTC(), Type: e.Event.EventType(), Event: body})
 	if err != nil {
 		return nil, fmt.Errorf("encode entry %d, a %s: %w", e.Seq, e.Event.EventType(), err)
 	}
@@ -142,8 +142,8 @@ func (e *Entry) UnmarshalJSON(line []byte) error {
 	return err
 }
 
-// marshal is json.Marshal without its escapes for HTML.
-func marshal(v any) ([]byte, error) {
+// Marshal is json.Marshal without its escapes for HTML.
+func Marshal(v any) ([]byte, error) {
 	var out bytes.Buffer
 	enc := json.NewEncoder(&out)
 	enc.SetEscapeHTML(false)
@@ -157,7 +157,7 @@ func marshal(v any) ([]byte, error) {
 type span time.Duration
 
 func (s span) MarshalJSON() ([]byte, error) {
-	return marshal(time.Duration(s).String())
+	return Marshal(time.Duration(s).String())
 }
 
 // UnmarshalJSON reads a duration string; a number is taken as nanoseconds.
@@ -192,7 +192,7 @@ type keyAddedJSON struct {
 
 // MarshalJSON writes durations as text.
 func (e KeyAdded) MarshalJSON() ([]byte, error) {
-	return marshal(keyAddedJSON{keyAdded(e), span(e.Delay), e.Due.UTC()})
+	return Marshal(keyAddedJSON{keyAdded(e), span(e.Delay), e.Due.UTC()})
 }
 
 // UnmarshalJSON reads what MarshalJSON wrote.
@@ -215,7 +215,7 @@ type keyTakenJSON struct {
 
 // MarshalJSON writes durations as text.
 func (e KeyTaken) MarshalJSON() ([]byte, error) {
-	return marshal(keyTakenJSON{keyTaken(e), span(e.Waited)})
+	return Marshal(keyTakenJSON{keyTaken(e), span(e.Waited)})
 }
 
 // UnmarshalJSON reads what MarshalJSON wrote.
@@ -238,7 +238,7 @@ type keyFinishedJSON struct {
 
 // MarshalJSON writes durations as text.
 func (e KeyFinished) MarshalJSON() ([]byte, error) {
-	return marshal(keyFinishedJSON{keyFinished(e), span(e.Duration)})
+	return Marshal(keyFinishedJSON{keyFinished(e), span(e.Duration)})
 }
 
 // UnmarshalJSON reads what MarshalJSON wrote.
@@ -261,7 +261,7 @@ type writeFinishedJSON struct {
 
 // MarshalJSON writes durations as text.
 func (e WriteFinished) MarshalJSON() ([]byte, error) {
-	return marshal(writeFinishedJSON{writeFinished(e), span(e.Duration)})
+	return Marshal(writeFinishedJSON{writeFinished(e), span(e.Duration)})
 }
 
 // UnmarshalJSON reads what MarshalJSON wrote.
@@ -288,7 +288,7 @@ type electionChangedJSON struct {
 
 // MarshalJSON writes durations as text.
 func (e ElectionChanged) MarshalJSON() ([]byte, error) {
-	return marshal(electionChangedJSON{electionChanged(e), e.Since.UTC(), e.RenewTime.UTC(), e.Expired.UTC(), span(e.Wait), span(e.Gap)})
+	return Marshal(electionChangedJSON{electionChanged(e), e.Since.UTC(), e.RenewTime.UTC(), e.Expired.UTC(), span(e.Wait), span(e.Gap)})
 }
 
 // UnmarshalJSON reads what MarshalJSON wrote.

@@ -1,6 +1,9 @@
 package state
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // Event is one fact observed. The set is closed: every event is declared in
 // this package and listed in eventTypes (encode.go).
@@ -315,6 +318,11 @@ type FieldChange struct {
 	Path string `json:"path"`
 	Old  string `json:"old,omitempty"`
 	New  string `json:"new,omitempty"`
+}
+
+// MoreChanges stands for n changes that a bound left out.
+func MoreChanges(n int) FieldChange {
+	return FieldChange{Path: fmt.Sprintf("…(+%d changes)", n)}
 }
 
 // LeaseChanged says that a lease or its holder changed.

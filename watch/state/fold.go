@@ -1,12 +1,10 @@
 package state
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 )
 
 // Fold gives the snapshot after more entries; a nil snapshot is the one before
@@ -327,7 +325,7 @@ func (f *folder) changes(diff []FieldChange) []FieldChange {
 		kept[i] = FieldChange{Path: f.name(c.Path), Old: f.text(c.Old), New: f.text(c.New)}
 	}
 	if more := len(diff) - len(kept); more > 0 {
-		kept = append(kept, moreChanges(more))
+		kept = append(kept, MoreChanges(more))
 	}
 	return kept
 }
@@ -351,19 +349,7 @@ func (e ElectionChanged) bounded(text func(string) string) ElectionChanged {
 	return e
 }
 
-func (f *folder) text(s string) string { return clip(s, f.s.Limits.Text) }
+func (f *folder) text(s string) string { return Clip(s, f.s.Limits.Text) }
 
 // name bounds what a damaged recording could make a key of.
-func (f *folder) name(s string) string { return clip(s, 1024) }
-
-// clip cuts text to a number of bytes, and says what it cut.
-func clip(s string, limit int) string {
-	if len(s) <= limit {
-		return s
-	}
-	cut := limit
-	for cut > 0 && !utf8.RuneStart(s[cut]) {
-		cut--
-	}
-	return fmt.Sprintf("%s…(+%d bytes)", s[:cut], len(s)-cut)
-}
+func (f *folder) name(s string) string { return Clip(s, 1024) }

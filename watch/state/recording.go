@@ -68,7 +68,7 @@ func (e *Encoder) Begin() error {
 	if e.header == nil {
 		return nil
 	}
-	line, err := marshal(*e.header)
+	line, err := Marshal(*e.header)
 	if err != nil {
 		return fmt.Errorf("encode the recording's header: %w", err)
 	}

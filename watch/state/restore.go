@@ -69,7 +69,7 @@ func (f *folder) restart(h CheckpointHead) {
 }
 
 // kept is text of a row, which is cut already where it was too long.
-func (f *folder) kept(s string) string { return clip(s, f.s.Limits.Text+64) }
+func (f *folder) kept(s string) string { return Clip(s, f.s.Limits.Text+64) }
 
 func (f *folder) restoreController(row Controller) {
 	c := f.controller(row.Name)

@@ -241,7 +241,7 @@ type syncRow Sync
 
 // MarshalJSON writes durations as text.
 func (s Sync) MarshalJSON() ([]byte, error) {
-	return marshal(struct {
+	return Marshal(struct {
 		syncRow
 		Waited   span `json:"waited"`
 		Duration span `json:"duration"`
@@ -271,7 +271,7 @@ type Write struct {
 
 // MarshalJSON writes the fields of all parts side by side.
 func (w Write) MarshalJSON() ([]byte, error) {
-	return marshal(struct {
+	return Marshal(struct {
 		Seq uint64    `json:"seq"`
 		At  time.Time `json:"at"`
 		writeFinishedJSON
@@ -349,7 +349,7 @@ type electionJSON struct {
 
 // MarshalJSON writes both: the event's own would hide the time.
 func (e Election) MarshalJSON() ([]byte, error) {
-	return marshal(electionJSON{e.ElectionChanged, e.At.UTC()})
+	return Marshal(electionJSON{e.ElectionChanged, e.At.UTC()})
 }
 
 // UnmarshalJSON reads what MarshalJSON wrote.

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 	"unicode"
+	"unicode/utf8"
 )
 
 func durationIf(d time.Duration) string {
@@ -109,4 +110,16 @@ func OneLine(s string) string {
 		}
 	}
 	return out.String()
+}
+
+// Clip cuts text to a number of bytes, and says what it cut.
+func Clip(s string, limit int) string {
+	if len(s) <= limit {
+		return s
+	}
+	cut := limit
+	for cut > 0 && !utf8.RuneStart(s[cut]) {
+		cut--
+	}
+	return fmt.Sprintf("%s…(+%d bytes)", s[:cut], len(s)-cut)
 }

@@ -32,6 +32,16 @@ var rules = []rule{
 		reason: "state is the leaf that recordings, replays and every other room share: plain data",
 	},
 	{
+		room: "watch/document", never: []string{"k8s.io/client-go", "k8s.io/kubernetes", "github.com/charmbracelet", module},
+		except: []string{module + "watch/document", module + "watch/state"},
+		reason: "documents are shared by who finds answers and who shows them: plain data",
+	},
+	{
+		room: "watch/redact", never: []string{"k8s.io/client-go", "k8s.io/kubernetes", "github.com/charmbracelet", module},
+		except: []string{module + "watch/redact", module + "watch/state"},
+		reason: "what removes the values of Secrets is read by people who check it, and everybody may use it",
+	},
+	{
 		room: "render", never: []string{"k8s.io/client-go", "k8s.io/kubernetes", module + "watch/connect", module + "watch/hub", module + "reconcile", module + "tui", module + "cmd"},
 		reason: "render turns state into text; what it prints must be reproducible from a recording",
 	},

@@ -12,9 +12,9 @@ func TestAuditLogIsBounded(t *testing.T) {
 		want  string
 		times int
 	}{
-		"bounded":    {16, "{\"a\":1}\n{\"b\":2}\n", 1},
-		"one byte":   {15, "{\"a\":1}\n", 1},
-		"no bound":   {0, "{\"a\":1}\n{\"b\":2}\n{\"c\":\"long\"}\n{}\n", 0},
+		"bounded":  {16, "{\"a\":1}\n{\"b\":2}\n", 1},
+		"one byte": {15, "{\"a\":1}\n", 1},
+		"no bound": {0, "{\"a\":1}\n{\"b\":2}\n{\"c\":\"long\"}\n{}\n", 0},
 	} {
 		var out strings.Builder
 		times := 0

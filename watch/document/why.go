@@ -1,4 +1,8 @@
-package state
+package document
+
+import (
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+)
 
 // WhyKind names the document of why.
 const WhyKind = "Why"
@@ -53,7 +57,7 @@ type Finding struct {
 	Text      string     `json:"text"`
 	Role      Role       `json:"role"`
 	Certainty Certainty  `json:"certainty"`
-	Object    Ref        `json:"object"`
+	Object    state.Ref  `json:"object"`
 	Evidence  []Evidence `json:"evidence"`
 	// Next is what to do, or to look at.
 	Next string `json:"next,omitempty"`
@@ -61,7 +65,7 @@ type Finding struct {
 
 // Evidence is a field with its value, or an Event's text.
 type Evidence struct {
-	Object Ref `json:"object"`
+	Object state.Ref `json:"object"`
 	// Path is "spec.paused", or "event FailedCreate".
 	Path  string `json:"path"`
 	Value string `json:"value"`
@@ -70,7 +74,7 @@ type Evidence struct {
 // WhyStory is what loops did with an object when only its keys, and those of what
 // it owns, were let through to their workers.
 type WhyStory struct {
-	Mode Mode `json:"mode"`
+	Mode state.Mode `json:"mode"`
 	// Loops are those that ran. Without one, Why says why none did.
 	Loops []string `json:"loops"`
 	Why   string   `json:"why,omitempty"`
@@ -94,11 +98,11 @@ type StorySync struct {
 	Key        string `json:"key"`
 	// Causes are the first of the additions that led to it, CauseCount counts
 	// all.
-	Causes     []Cause      `json:"causes,omitempty"`
-	CauseCount int          `json:"causeCount"`
-	Failed     bool         `json:"failed,omitempty"`
-	Error      string       `json:"error,omitempty"`
-	Writes     []StoryWrite `json:"writes,omitempty"`
+	Causes     []state.Cause `json:"causes,omitempty"`
+	CauseCount int           `json:"causeCount"`
+	Failed     bool          `json:"failed,omitempty"`
+	Error      string        `json:"error,omitempty"`
+	Writes     []StoryWrite  `json:"writes,omitempty"`
 	// Repeat counts the syncs of the same key after this one that went the same
 	// way.
 	Repeat int `json:"repeat,omitempty"`
@@ -107,14 +111,14 @@ type StorySync struct {
 // StoryWrite is a write of a sync; Count of them differ in the object's name
 // only.
 type StoryWrite struct {
-	Verb        string        `json:"verb"`
-	Object      Ref           `json:"object"`
-	Subresource string        `json:"subresource,omitempty"`
-	Count       int           `json:"count"`
-	Result      WriteResult   `json:"result"`
-	Status      int           `json:"status,omitempty"`
-	Message     string        `json:"message,omitempty"`
-	Diff        []FieldChange `json:"diff,omitempty"`
+	Verb        string              `json:"verb"`
+	Object      state.Ref           `json:"object"`
+	Subresource string              `json:"subresource,omitempty"`
+	Count       int                 `json:"count"`
+	Result      state.WriteResult   `json:"result"`
+	Status      int                 `json:"status,omitempty"`
+	Message     string              `json:"message,omitempty"`
+	Diff        []state.FieldChange `json:"diff,omitempty"`
 	// FirstHop: nothing was written, so nothing reacted to it.
 	FirstHop bool `json:"firstHop,omitempty"`
 }

@@ -1,4 +1,4 @@
-package state
+package redact
 
 import (
 	"encoding/json"
@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
 // DiffOptions shape a Diff. The zero value is right for a journal.
@@ -35,7 +37,7 @@ type DiffOptions struct {
 // beyond MaxChanges are counted in a last one of path "…(+N changes)". What
 // Redact hides is compared by its true value and shown as "*** (before)" and
 // "*** (after)". The objects are not modified.
-func Diff(ref Ref, old, new map[string]any, opts DiffOptions) []FieldChange {
+func Diff(ref state.Ref, old, new map[string]any, opts DiffOptions) []state.FieldChange {
 	if opts.MaxValue <= 0 {
 		opts.MaxValue = 256
 	}
@@ -45,13 +47,9 @@ func Diff(ref Ref, old, new map[string]any, opts DiffOptions) []FieldChange {
 	d := differ{opts: opts}
 	d.maps("", d.prepare(ref, old), d.prepare(ref, new))
 	if more := len(d.changes) - opts.MaxChanges; more > 0 {
-		d.changes = append(d.changes[:opts.MaxChanges], moreChanges(more))
+		d.changes = append(d.changes[:opts.MaxChanges], state.MoreChanges(more))
 	}
 	return d.changes
-}
-
-func moreChanges(n int) FieldChange {
-	return FieldChange{Path: fmt.Sprintf("…(+%d changes)", n)}
 }
 
 // masked is a value that may be compared and not shown.
@@ -59,10 +57,10 @@ type masked string
 
 type differ struct {
 	opts    DiffOptions
-	changes []FieldChange
+	changes []state.FieldChange
 }
 
-func (d *differ) prepare(ref Ref, obj map[string]any) map[string]any {
+func (d *differ) prepare(ref state.Ref, obj map[string]any) map[string]any {
 	if obj == nil {
 		return nil
 	}
@@ -140,7 +138,7 @@ func (d *differ) leaf(path string, old, new any) {
 	if before == after && oldHidden == newHidden {
 		return
 	}
-	change := FieldChange{Path: clip(path, 1024)}
+	change := state.FieldChange{Path: state.Clip(path, 1024)}
 	from := 0
 	if old != nil && new != nil {
 		from = d.from(before, after)
@@ -159,15 +157,15 @@ func (d *differ) show(value string, from int, hidden bool, when string) string {
 		return strconv.Quote(Hidden + " (" + when + ")")
 	}
 	if from == 0 {
-		return clip(value, d.opts.MaxValue)
+		return state.Clip(value, d.opts.MaxValue)
 	}
-	return fmt.Sprintf("…(+%d bytes)%s", from, clip(value[from:], d.opts.MaxValue))
+	return fmt.Sprintf("…(+%d bytes)%s", from, state.Clip(value[from:], d.opts.MaxValue))
 }
 
 // from is where two values are shown from: at their beginning, unless they would
 // look alike.
 func (d *differ) from(before, after string) int {
-	if clip(before, d.opts.MaxValue) != clip(after, d.opts.MaxValue) {
+	if state.Clip(before, d.opts.MaxValue) != state.Clip(after, d.opts.MaxValue) {
 		return 0
 	}
 	at, limit := 0, min(len(before), len(after))
@@ -358,7 +356,7 @@ func compact(v any) string {
 			return `"` + v + `"`
 		}
 	}
-	text, err := marshal(v)
+	text, err := state.Marshal(v)
 	if err != nil {
 		return strconv.Quote(fmt.Sprintf("%T", v))
 	}

@@ -1,8 +1,10 @@
-package state
+package redact
 
 import (
 	"encoding/json"
 	"slices"
+
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
 // Hidden stands for a value that may not leave the cluster.
@@ -40,7 +42,7 @@ var openAnnotations = []string{
 // A Secret is known by its Ref, and by its kind wherever one stands inside
 // another object, such as a List. The object is not modified, and the copy
 // shares nothing with it. A nil object gives nil.
-func Redact(ref Ref, obj map[string]any) map[string]any {
+func Redact(ref state.Ref, obj map[string]any) map[string]any {
 	if obj == nil {
 		return nil
 	}
@@ -59,7 +61,7 @@ const (
 )
 
 // kindOf tells by the Ref or the object's own word, whichever is worse.
-func kindOf(ref Ref, obj map[string]any) sensitive {
+func kindOf(ref state.Ref, obj map[string]any) sensitive {
 	if ref.Group == "" && ref.Resource == "secrets" {
 		return secret
 	}
@@ -158,7 +160,7 @@ func (r redactor) value(v any) any {
 // foreign brings what no JSON decoder makes into the form that one does, so
 // that nothing escapes the rules by its Go type.
 func (r redactor) foreign(v any) any {
-	text, err := marshal(v)
+	text, err := state.Marshal(v)
 	if err != nil {
 		return r.hide(v)
 	}

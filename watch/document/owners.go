@@ -1,6 +1,10 @@
-package state
+package document
 
-import "time"
+import (
+	"time"
+
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+)
 
 // OwnerTreeKind and CascadeKind name the documents of the owner graph.
 const (
@@ -10,7 +14,7 @@ const (
 
 // OwnedObject is an object as the garbage collector knows it: its metadata.
 type OwnedObject struct {
-	Ref
+	state.Ref
 	Kind    string    `json:"kind"`
 	Created time.Time `json:"created,omitzero"`
 	// Deleting is its deletionTimestamp: with a grace period a time to come.
@@ -199,7 +203,7 @@ type Cascade struct {
 	Kind       string        `json:"kind"`
 	Context    string        `json:"context"`
 	Policy     CascadePolicy `json:"policy"`
-	Targets    []Ref         `json:"targets"`
+	Targets    []state.Ref   `json:"targets"`
 	// Complete is false where Gaps hide something that may be concerned.
 	Complete bool `json:"complete"`
 	// Objects are those that the deletion touches, in the order of Step.
@@ -229,7 +233,7 @@ type CascadeObject struct {
 	// Dropped are the references that GC removes from it.
 	Dropped []OwnerRef         `json:"dropped,omitempty"`
 	HeldBy  []CascadeFinalizer `json:"heldBy,omitempty"`
-	Behind  []Ref              `json:"behind,omitempty"`
+	Behind  []state.Ref        `json:"behind,omitempty"`
 }
 
 // CascadeFinalizer is a finalizer that holds an object.
@@ -244,7 +248,7 @@ type CascadeFinalizer struct {
 
 // CascadeReference is an owner reference that GC does not follow.
 type CascadeReference struct {
-	Dependent Ref          `json:"dependent"`
+	Dependent state.Ref    `json:"dependent"`
 	Owner     OwnerRef     `json:"owner"`
 	Verdict   OwnerVerdict `json:"verdict"`
 	Why       string       `json:"why"`

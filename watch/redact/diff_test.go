@@ -1,4 +1,4 @@
-package state
+package redact
 
 import (
 	"fmt"
@@ -9,6 +9,8 @@ import (
 	"github.com/cockroachdb/datadriven"
 	"pgregory.net/rapid"
 	"sigs.k8s.io/yaml"
+
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
 // TestDiff runs testdata/diff: two objects in YAML, "---" between them, and what
@@ -24,7 +26,7 @@ func TestDiff(t *testing.T) {
 				d.ScanArgs(t, "value", &opts.MaxValue)
 			}
 			opts.Noise = d.HasArg("noise")
-			ref := Ref{Resource: d.Cmd}
+			ref := state.Ref{Resource: d.Cmd}
 			before, after, _ := strings.Cut("\n"+d.Input+"\n", "\n---\n")
 			var out strings.Builder
 			for _, c := range Diff(ref, parseYAML(t, before), parseYAML(t, after), opts) {
@@ -51,8 +53,8 @@ func parseYAML(t *testing.T, text string) map[string]any {
 func TestDiffSeesEveryDifference(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := map[string]any{"spec": genTree(3).Draw(t, "a")}, map[string]any{"spec": genTree(3).Draw(t, "b")}
-		differ := Diff(Ref{}, a, b, DiffOptions{})
-		same := compact(withoutNulls(Redact(Ref{}, a))) == compact(withoutNulls(Redact(Ref{}, b)))
+		differ := Diff(state.Ref{}, a, b, DiffOptions{})
+		same := compact(withoutNulls(Redact(state.Ref{}, a))) == compact(withoutNulls(Redact(state.Ref{}, b)))
 		if same != (len(differ) == 0) {
 			t.Fatalf("same is %v, the diff is %v\n%s\n%s", same, differ, compact(a), compact(b))
 		}
@@ -66,7 +68,7 @@ func TestDiffSeesEveryDifference(t *testing.T) {
 				t.Fatalf("an empty change: %v", differ)
 			}
 		}
-		back := Diff(Ref{}, b, a, DiffOptions{})
+		back := Diff(state.Ref{}, b, a, DiffOptions{})
 		if len(back) != len(differ) {
 			t.Fatalf("there: %v, back: %v", differ, back)
 		}
@@ -102,7 +104,7 @@ func BenchmarkDiff(b *testing.B) {
 	before, after := pod("shop/web:1"), pod("shop/web:2")
 	b.ReportAllocs()
 	for b.Loop() {
-		Diff(Ref{Resource: "pods"}, before, after, DiffOptions{})
+		Diff(state.Ref{Resource: "pods"}, before, after, DiffOptions{})
 	}
 }
 
@@ -122,7 +124,7 @@ func TestValuesThatDifferLateLookDifferent(t *testing.T) {
 		"the shorter changed": {long + "a", long},
 	} {
 		t.Run(name, func(t *testing.T) {
-			changes := Diff(Ref{Resource: "configmaps"}, configMap(tt.old), configMap(tt.new), DiffOptions{})
+			changes := Diff(state.Ref{Resource: "configmaps"}, configMap(tt.old), configMap(tt.new), DiffOptions{})
 			if len(changes) != 1 || changes[0].Old == changes[0].New || !utf8.ValidString(changes[0].Old+changes[0].New) {
 				t.Errorf("changes: %q", changes)
 			}

@@ -1,9 +1,11 @@
-package state
+package document
 
 import (
 	"reflect"
 	"regexp"
 	"slices"
+
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
 // Bounds of a WhyStory.
@@ -16,7 +18,7 @@ const (
 // StoryTeller turns the entries of a journal into a WhyStory.
 type StoryTeller struct {
 	concerns func(controller, queue, key string) bool
-	waiting  map[queueKey][]Cause
+	waiting  map[queueKey][]state.Cause
 	counts   map[queueKey]int
 	running  map[uint64]*StorySync
 	// order are the syncs in the order in which they began.
@@ -29,39 +31,39 @@ type queueKey struct{ controller, queue, key string }
 // NewStoryTeller makes one that listens to the keys that concerns names.
 func NewStoryTeller(concerns func(controller, queue, key string) bool) *StoryTeller {
 	return &StoryTeller{
-		concerns: concerns, waiting: map[queueKey][]Cause{}, counts: map[queueKey]int{}, running: map[uint64]*StorySync{},
+		concerns: concerns, waiting: map[queueKey][]state.Cause{}, counts: map[queueKey]int{}, running: map[uint64]*StorySync{},
 	}
 }
 
 // Add takes the next entry of the journal.
-func (t *StoryTeller) Add(e Entry) {
+func (t *StoryTeller) Add(e state.Entry) {
 	switch e := e.Event.(type) {
-	case KeyAdded:
+	case state.KeyAdded:
 		t.added(queueKey{e.Controller, e.Queue, e.Key}, e.Cause)
-	case KeyTaken:
+	case state.KeyTaken:
 		t.taken(e)
-	case WriteFinished:
-		if s := t.running[e.Cause.Sync]; s != nil && e.Cause.Kind == CauseSync {
+	case state.WriteFinished:
+		if s := t.running[e.Cause.Sync]; s != nil && e.Cause.Kind == state.CauseSync {
 			s.write(e)
 		}
-	case KeyFinished:
+	case state.KeyFinished:
 		if s := t.running[e.Sync]; s != nil {
 			s.Failed, s.Error = e.Failed, e.Error
 		}
 	}
 }
 
-func (t *StoryTeller) added(k queueKey, cause Cause) {
+func (t *StoryTeller) added(k queueKey, cause state.Cause) {
 	if !t.concerns(k.controller, k.queue, k.key) {
 		return
 	}
 	t.counts[k]++
-	if len(t.waiting[k]) < maxStoryCauses && !slices.ContainsFunc(t.waiting[k], func(c Cause) bool { return reflect.DeepEqual(c, cause) }) {
+	if len(t.waiting[k]) < maxStoryCauses && !slices.ContainsFunc(t.waiting[k], func(c state.Cause) bool { return reflect.DeepEqual(c, cause) }) {
 		t.waiting[k] = append(t.waiting[k], cause)
 	}
 }
 
-func (t *StoryTeller) taken(e KeyTaken) {
+func (t *StoryTeller) taken(e state.KeyTaken) {
 	k := queueKey{e.Controller, e.Queue, e.Key}
 	if !t.concerns(k.controller, k.queue, k.key) {
 		return
@@ -77,10 +79,10 @@ func (t *StoryTeller) taken(e KeyTaken) {
 	t.running[e.Sync] = s
 }
 
-func (s *StorySync) write(e WriteFinished) {
+func (s *StorySync) write(e state.WriteFinished) {
 	w := StoryWrite{
 		Verb: e.Verb, Object: e.Object, Subresource: e.Subresource, Count: 1,
-		Result: e.Result, Status: e.Status, Message: e.Message, FirstHop: e.Result == WriteDry,
+		Result: e.Result, Status: e.Status, Message: e.Message, FirstHop: e.Result == state.WriteDry,
 	}
 	if e.Verb != "create" && e.Verb != "delete" {
 		w.Diff = e.Diff[:min(len(e.Diff), maxStoryDiff)]

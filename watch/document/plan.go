@@ -1,4 +1,8 @@
-package state
+package document
+
+import (
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+)
 
 // PlanAPIVersion and PlanKind head every machine-readable plan.
 const (
@@ -146,7 +150,7 @@ type PlanTransition struct {
 // pattern of name and the same changes.
 type PlanFieldDiff struct {
 	PlanObject
-	By      PlanBy        `json:"by"`
-	Count   int           `json:"count"`
-	Changes []FieldChange `json:"changes"`
+	By      PlanBy              `json:"by"`
+	Count   int                 `json:"count"`
+	Changes []state.FieldChange `json:"changes"`
 }

@@ -1,4 +1,4 @@
-package state
+package redact
 
 import (
 	"encoding/base64"
@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
 const canary = "k4n4ri-sings-at-dawn"
@@ -19,7 +21,13 @@ func forms() []string {
 	return []string{canary, b, base64.URLEncoding.EncodeToString([]byte(canary)), base64.StdEncoding.EncodeToString([]byte(b)), fmt.Sprintf("%x", canary)}
 }
 
-func checkNoCanary(t fataler, where string, v any) {
+// reporter is a test, or one that shall fail.
+type reporter interface {
+	Helper()
+	Fatalf(string, ...any)
+}
+
+func checkNoCanary(t reporter, where string, v any) {
 	t.Helper()
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -32,7 +40,7 @@ func checkNoCanary(t fataler, where string, v any) {
 	}
 }
 
-func object(t fataler, text string) map[string]any {
+func object(t reporter, text string) map[string]any {
 	t.Helper()
 	var out map[string]any
 	if err := json.Unmarshal([]byte(text), &out); err != nil {
@@ -41,11 +49,11 @@ func object(t fataler, text string) map[string]any {
 	return out
 }
 
-var secretRef = Ref{Version: "v1", Resource: "secrets", Namespace: "shop", Name: "db"}
+var secretRef = state.Ref{Version: "v1", Resource: "secrets", Namespace: "shop", Name: "db"}
 
 func TestRedact(t *testing.T) {
 	for name, c := range map[string]struct {
-		ref       Ref
+		ref       state.Ref
 		obj, want string
 	}{
 		"a secret": {
@@ -60,26 +68,26 @@ func TestRedact(t *testing.T) {
 		"a secret that does not say so": {secretRef, `{"data":{"a":"b"}}`, `{"data":{"a":"***"}}`},
 		"a secret out of shape":         {secretRef, `{"data":"abc","stringData":["x"],"metadata":"m"}`, `{"data":"***","stringData":"***","metadata":"m"}`},
 		"another object": {
-			Ref{Version: "v1", Resource: "configmaps"},
+			state.Ref{Version: "v1", Resource: "configmaps"},
 			`{"kind":"ConfigMap","data":{"a":"b"},"metadata":{"managedFields":[],"annotations":{"kubectl.kubernetes.io/last-applied-configuration":"{}","a":"b"}}}`,
 			`{"kind":"ConfigMap","data":{"a":"b"},"metadata":{"annotations":{"kubectl.kubernetes.io/last-applied-configuration":"***","a":"b"}}}`,
 		},
 		"a list of anything": {
-			Ref{}, `{"kind":"List","items":[{"kind":"Secret","data":{"a":"b"}},{"kind":"Pod","data":{"a":"b"}}]}`,
+			state.Ref{}, `{"kind":"List","items":[{"kind":"Secret","data":{"a":"b"}},{"kind":"Pod","data":{"a":"b"}}]}`,
 			`{"kind":"List","items":[{"kind":"Secret","data":{"a":"***"}},{"kind":"Pod","data":{"a":"b"}}]}`,
 		},
 		"a list of secrets": {
-			Ref{}, `{"kind":"SecretList","items":[{"data":{"a":"b"}},"odd"],"metadata":{"resourceVersion":"1"}}`,
+			state.Ref{}, `{"kind":"SecretList","items":[{"data":{"a":"b"}},"odd"],"metadata":{"resourceVersion":"1"}}`,
 			`{"kind":"SecretList","items":[{"data":{"a":"***"}},"***"],"metadata":{"resourceVersion":"1"}}`,
 		},
 		"a token": {
-			Ref{Version: "v1", Resource: "serviceaccounts", Name: "default"},
+			state.Ref{Version: "v1", Resource: "serviceaccounts", Name: "default"},
 			`{"kind":"TokenRequest","spec":{"audiences":["a"]},"status":{"token":"t","expirationTimestamp":"x"}}`,
 			`{"kind":"TokenRequest","spec":{"audiences":["a"]},"status":{"token":"***","expirationTimestamp":"x"}}`,
 		},
-		"a token review": {Ref{Group: "authentication.k8s.io", Resource: "tokenreviews"}, `{"spec":{"token":"t"}}`, `{"spec":{"token":"***"}}`},
+		"a token review": {state.Ref{Group: "authentication.k8s.io", Resource: "tokenreviews"}, `{"spec":{"token":"t"}}`, `{"spec":{"token":"***"}}`},
 		"a token elsewhere": {
-			Ref{Resource: "pods"}, `{"kind":"Pod","spec":{"token":"t"}}`, `{"kind":"Pod","spec":{"token":"t"}}`,
+			state.Ref{Resource: "pods"}, `{"kind":"Pod","spec":{"token":"t"}}`, `{"kind":"Pod","spec":{"token":"t"}}`,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -106,9 +114,9 @@ func TestRedactForeignTypes(t *testing.T) {
 		"inner":    map[string]map[string]any{"x": {"kind": "Secret", "stringData": map[string]string{"a": canary}}},
 		"odd":      func() {},
 	}
-	got := Redact(Ref{Resource: "lists"}, obj)
+	got := Redact(state.Ref{Resource: "lists"}, obj)
 	checkNoCanary(t, "redacted", got)
-	checkNoCanary(t, "diff", Diff(Ref{Resource: "lists"}, obj, nil, DiffOptions{}))
+	checkNoCanary(t, "diff", Diff(state.Ref{Resource: "lists"}, obj, nil, DiffOptions{}))
 	if got["replicas"] != float64(3) || got["odd"] != Hidden {
 		t.Errorf("got %v", got)
 	}
@@ -192,7 +200,7 @@ func genWorld(t *rapid.T, label string) map[string]any {
 
 func TestNoSecretComesThrough(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		ref := Ref{Resource: "things"}
+		ref := state.Ref{Resource: "things"}
 		before, after := genWorld(t, "old"), genWorld(t, "new")
 		if rapid.Bool().Draw(t, "secret itself") {
 			ref, before, after = secretRef, genSecret(t), genSecret(t)
@@ -241,8 +249,8 @@ func TestRedactEventsAboutSecrets(t *testing.T) {
 		`{"kind":"Event","involvedObject":{"kind":"Pod","apiVersion":"v1"},"message":"MESSAGE"}`:                                 false,
 	} {
 		o := object(t, text)
-		redacted := fmt.Sprint(Redact(Ref{Version: "v1", Resource: "events"}, o))
-		diff := fmt.Sprint(Diff(Ref{Version: "v1", Resource: "events"}, nil, o, DiffOptions{}))
+		redacted := fmt.Sprint(Redact(state.Ref{Version: "v1", Resource: "events"}, o))
+		diff := fmt.Sprint(Diff(state.Ref{Version: "v1", Resource: "events"}, nil, o, DiffOptions{}))
 		if hidden := !strings.Contains(redacted, "MESSAGE"); hidden != want {
 			t.Errorf("%s became %s", text, redacted)
 		}
