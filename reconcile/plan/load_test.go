@@ -108,7 +108,7 @@ func FuzzLoad(f *testing.F) {
 	for _, seed := range []string{
 		"", "---\n---\n", "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\n", "kind: List\nitems:\n- {}\n- kind: List\n",
 		`{"apiVersion":"v1","kind":"PodList","items":[{"metadata":{"name":"x"}}]} {"a":1}`, "%YAML 1.1\n--- {a: b}\n...\n? x\n",
-		"a: &a [*a]\n", "\ufeffa: [", "kind: 1\napiVersion: {}\nmetadata: []\n", "apiVersion: a/b/c\nkind: K\n", "--- |\n x\n---\t# c\n",
+		"a: &a [*a]\n", "\ufeffa: [", "kind: 1\napiVersion: {}\nmetadata: []\n", "apiVersion: a/b/c\nkind: K\n", "--- |\n x\n---\t# c\n", "0:\r0",
 	} {
 		f.Add([]byte(seed))
 	}

@@ -31,7 +31,8 @@ const (
 	maxStreaks = 4096
 )
 
-// Watches holds up watches that the server ends again and again as soon as they
+// Watches follows reflectors' requests. While the API server accepts no connections, it
+// sends them again; see reach. And it holds up watches that the server ends again and again as soon as they
 // begin. A reflector of client-go v0.37.1 that asks for a streamed list
 // (tools/cache/reflector.go, watchList) repeats it without a pause for as long as the
 // answer is 410 Gone: thousands of requests a second. Each such end is recorded as a
