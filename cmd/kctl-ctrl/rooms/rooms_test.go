@@ -4,6 +4,7 @@
 package rooms
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -84,30 +86,38 @@ type listed struct {
 	IgnoredGoFiles []string
 	Imports        []string
 	Deps           []string
-	Module         *struct{ Path string }
 }
 
+// list is the packages of this module.
 func list(t *testing.T) []listed {
 	t.Helper()
-	cmd := exec.Command("go", "list", "-deps", "-json=ImportPath,Dir,GoFiles,CgoFiles,IgnoredGoFiles,Imports,Deps,Module", module+"...")
+	packages, err := listOnce()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return packages
+}
+
+// listOnce has go list run once for all tests: it takes a second of CPU.
+var listOnce = sync.OnceValues(func() ([]listed, error) {
+	cmd := exec.Command("go", "list", "-json=ImportPath,Dir,GoFiles,CgoFiles,IgnoredGoFiles,Imports,Deps", module+"...")
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
 	if err != nil {
-		t.Fatalf("go list: %v\n%s", err, stderr.String())
+		return nil, fmt.Errorf("go list: %w\n%s", err, stderr.String())
 	}
 	var packages []listed
-	for dec := json.NewDecoder(strings.NewReader(string(out))); ; {
+	for dec := json.NewDecoder(bytes.NewReader(out)); ; {
 		var p listed
 		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
-			break
+			return packages, nil
 		} else if err != nil {
-			t.Fatal(err)
+			return nil, err
 		}
 		packages = append(packages, p)
 	}
-	return packages
-}
+})
 
 func inRoom(path, room string) bool {
 	rest, ours := strings.CutPrefix(path, module)
