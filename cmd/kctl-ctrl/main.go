@@ -12,6 +12,7 @@ import (
 
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	_ "github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/untranslated"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/sandbox/controlplane"
 )
 
