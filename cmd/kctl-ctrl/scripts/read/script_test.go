@@ -1,5 +1,5 @@
-// Package read plays the scripts of the commands that read a cluster, which share sandboxes, and of
-// the program as a whole (root).
+// Package read plays the scripts of the commands that read a cluster, which share sandboxes, but for
+// why's, and of the program as a whole (root).
 package read
 
 import (
