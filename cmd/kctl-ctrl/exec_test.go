@@ -10,9 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
-	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -263,64 +261,6 @@ func TestExecStreams(t *testing.T) {
 	until(t, lines, "late is here")
 	if err := command.Wait(); err != nil {
 		t.Error(err)
-	}
-}
-
-// behindExec starts exec with a shell script as its command, on a cluster or in a
-// sandbox, and returns when the script has said "ready".
-func behindExec(t *testing.T, script string, where ...string) (command *exec.Cmd, stdout io.Reader) {
-	t.Helper()
-	args := slices.Concat([]string{"exec"}, where, []string{"--journal-file", filepath.Join(t.TempDir(), "journal"), "--", "sh", "-c", script})
-	command = program(t, args...)
-	lines, stdout, _ := started(t, command)
-	until(t, lines, "ready")
-	return command, stdout
-}
-
-// inSandbox is an empty one.
-var inSandbox = []string{"--sandbox", "--nodes=0", "--controllers="}
-
-// Signals are the command's, and so is the exit code.
-func TestExecPassesSignals(t *testing.T) {
-	for signal, code := range map[syscall.Signal]int{syscall.SIGTERM: 15, syscall.SIGINT: 2, syscall.SIGUSR1: 10} {
-		t.Run(signal.String(), func(t *testing.T) {
-			parallel(t)
-			where := inSandbox
-			if signal != syscall.SIGTERM {
-				where = []string{"--kubeconfig", kubeconfigFor(t, share(t).Sandbox)}
-			}
-			command, _ := behindExec(t, `trap "exit 15" TERM; trap "exit 2" INT; trap "exit 10" USR1; echo ready; while :; do sleep 0.05; done`, where...)
-			if err := command.Process.Signal(signal); err != nil {
-				t.Fatal(err)
-			}
-			_ = command.Wait()
-			if got := command.ProcessState.ExitCode(); got != code {
-				t.Errorf("exit code %d, want the script's %d", got, code)
-			}
-		})
-	}
-}
-
-// When this program is killed, its command goes too: nothing goes on without its
-// guard, and its standard output is closed by the last who holds it.
-func TestExecKilled(t *testing.T) {
-	parallel(t)
-	if dieWithParent() == nil {
-		t.Skip("this system does not end a process with its parent; its proxy is gone all the same")
-	}
-	command, stdout := behindExec(t, "echo ready; exec sleep 1000", inSandbox...)
-	if err := command.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	closed := make(chan struct{})
-	go func() {
-		defer close(closed)
-		_, _ = io.Copy(io.Discard, stdout)
-	}()
-	select {
-	case <-closed:
-	case <-time.After(30 * time.Second):
-		t.Error("the command outlives this program")
 	}
 }
 

@@ -5,66 +5,9 @@ import (
 	"io"
 	"os"
 	"slices"
-	"strings"
-	"syscall"
 	"testing"
 	"time"
 )
-
-// freeze stops the sandbox's process, so that nothing of a session can end in order.
-func freeze(t *testing.T, pid int) {
-	t.Helper()
-	children := family(t, pid)[1:]
-	if len(children) == 0 {
-		t.Fatal("there is no sandbox")
-	}
-	for _, child := range children {
-		if err := syscall.Kill(child, syscall.SIGSTOP); err != nil {
-			t.Fatal(err)
-		}
-	}
-	t.Cleanup(func() {
-		for _, child := range children {
-			_ = syscall.Kill(child, syscall.SIGKILL)
-		}
-	})
-}
-
-// inOrder checks that texts are there, each behind the one before.
-func inOrder(t *testing.T, said string, texts ...string) {
-	t.Helper()
-	rest := said
-	for _, text := range texts {
-		_, after, found := strings.Cut(rest, text)
-		if !found {
-			t.Fatalf("not %q in this order:\n%q", texts, said)
-		}
-		rest = after
-	}
-}
-
-// Ctrl-C is answered before anything is waited for: here nothing can be stopped in
-// order, and the answer comes all the same, before what is said at the end.
-func TestInterruptIsAnsweredFirst(t *testing.T) {
-	parallel(t)
-	command := newHouse(t).program(t, "run", "--sandbox", "--nodes=0", "--controllers=deployment")
-	out, in, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	command.Stdout, command.Stderr = in, in
-	if err := command.Start(); err != nil {
-		t.Fatal(err)
-	}
-	_ = in.Close()
-	var said bytes.Buffer
-	readUntil(t, out, &said, "1 loop runs: deployment")
-	freeze(t, command.Process.Pid)
-	_ = command.Process.Signal(os.Interrupt)
-	_, _ = io.Copy(&said, out)
-	_ = command.Wait()
-	inOrder(t, said.String(), "1 loop runs: deployment", "stopping the loops", "1 controller ")
-}
 
 // readUntil reads until a text has come.
 func readUntil(t testing.TB, from io.Reader, said *bytes.Buffer, text string) {

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/programtest"
 )
 
 // panicVariable in the environment has a goroutine that nobody looks after panic at
@@ -85,7 +87,7 @@ func TestTheScreenEndsWithItsParent(t *testing.T) {
 	x.shows("q quit")
 	screen := x.screen()
 	x.signal(syscall.SIGKILL)
-	await(t, "the process that draws has ended", func() bool { return !running(screen) })
+	await(t, "the process that draws has ended", func() bool { return !programtest.Running(screen) })
 	x.restored()
 }
 

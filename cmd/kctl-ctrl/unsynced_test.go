@@ -11,6 +11,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/programtest"
 )
 
 // listing is an API server of pods, deployments and replicasets.
@@ -31,7 +33,7 @@ func (l listing) start(t *testing.T) (kubeconfig string) {
 	})
 	t.Setenv("XDG_STATE_HOME", t.TempDir())
 	t.Setenv("KCTL_CTRL_ATTACH_DIR", t.TempDir())
-	return kubeconfigOf(t, clientcmdapi.Cluster{Server: server.URL}, clientcmdapi.AuthInfo{})
+	return programtest.KubeconfigOf(t, clientcmdapi.Cluster{Server: server.URL}, clientcmdapi.AuthInfo{})
 }
 
 func (l listing) serve(w http.ResponseWriter, r *http.Request) {
@@ -133,7 +135,7 @@ func TestCacheWithoutAProcess(t *testing.T) {
 			if c.out == nil && out != "" {
 				t.Errorf("it prints\n%s", out)
 			}
-			inOrder(t, out, c.out...)
+			programtest.InOrder(t, out, c.out...)
 			if !strings.Contains(words, c.words) || strings.Contains(words, c.never) {
 				t.Errorf("want %q and not %q, got\n%s", c.words, c.never, words)
 			}

@@ -21,24 +21,20 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/programtest"
 )
 
-const (
-	program = "github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl"
-	kubectl = "k8s.io/kubernetes/cmd/kubectl"
-	// atOnce is how many scripts run at a time where -parallel does not say it: most of
-	// the time they wait for controllers.
-	atOnce = 3
-)
+// atOnce is how many scripts run at a time where -parallel does not say it: most of the
+// time they wait for controllers.
+const atOnce = 3
 
 // Main is the TestMain of a package with scripts.
 func Main(m *testing.M) {
@@ -61,8 +57,8 @@ func Run(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short: the scripts link the program and start sandboxes")
 	}
-	root := repository(t)
-	bin := programs(t, root)
+	root := programtest.Repository(t)
+	bin := programs(t)
 	commands, err := os.ReadDir("testdata")
 	if err != nil {
 		t.Fatal(err)
@@ -92,7 +88,7 @@ func play(t *testing.T, dir, root, bin string) {
 			env.Setenv("KCTL_CTRL_ATTACH_DIR", filepath.Join(env.WorkDir, "a"))
 			env.Setenv("KUBECONFIG", filepath.Join(env.WorkDir, "no-kubeconfig"))
 			env.Defer(func() {
-				if line := stallIn(filepath.Join(env.WorkDir, "state")); line != "" {
+				if line := programtest.StallIn(filepath.Join(env.WorkDir, "state")); line != "" {
 					t.Errorf("%s: %s", filepath.Base(env.WorkDir), line)
 				}
 			})
@@ -106,55 +102,12 @@ func play(t *testing.T, dir, root, bin string) {
 	})
 }
 
-// stallIn is the line in the log of a state directory that tells of a stalled queue
-// (see tap.WatchForStalls), which no script may see; empty where there is none.
-func stallIn(state string) string {
-	log, err := os.ReadFile(filepath.Join(state, "kctl-ctrl", "kctl-ctrl.log"))
-	if err != nil {
-		return "" // nothing was logged
-	}
-	for line := range strings.Lines(string(log)) {
-		if strings.Contains(line, "Queue stalled") {
-			return line
-		}
-	}
-	return ""
-}
-
-// repository is the root of the source tree. What go test keeps of a passed test has to
-// depend on the program's source, of which it knows nothing: each directory is read.
-func repository(t *testing.T) string {
-	t.Helper()
-	root, err := filepath.Abs(".")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for ; ; root = filepath.Dir(root) {
-		if _, err := os.Stat(filepath.Join(root, "go.mod")); err == nil {
-			break
-		}
-		if root == filepath.Dir(root) {
-			t.Fatal("no go.mod above this directory")
-		}
-	}
-	err = filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
-		if err == nil && entry.IsDir() && path != root && strings.HasPrefix(entry.Name(), ".") {
-			return filepath.SkipDir
-		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return root
-}
-
 // programs is a directory with the program, under each of its names, and kubectl.
-func programs(t *testing.T, root string) string {
+func programs(t *testing.T) string {
 	t.Helper()
 	bin := t.TempDir()
-	for pkg, names := range map[string][]string{program: {"kctl-ctrl", "kubectl-ctrl", "kubectl_complete-ctrl"}, kubectl: {"kubectl"}} {
-		built := tool(t, root, pkg)
+	for pkg, names := range map[string][]string{programtest.KctlCtrl: {"kctl-ctrl", "kubectl-ctrl", "kubectl_complete-ctrl"}, programtest.Kubectl: {"kubectl"}} {
+		built := programtest.Tool(t, pkg)
 		for _, name := range names {
 			if err := os.Symlink(built, filepath.Join(bin, name)); err != nil {
 				t.Fatal(err)
@@ -162,26 +115,6 @@ func programs(t *testing.T, root string) string {
 		}
 	}
 	return bin
-}
-
-// tool builds a tool of the module, and is the path of its executable. Packages are
-// tested at the same time: one of them links, the others wait.
-func tool(t *testing.T, root, pkg string) string {
-	t.Helper()
-	unlock, err := lock(filepath.Join(os.TempDir(), fmt.Sprintf("kctl-ctrl-scripttest-%d.lock", os.Getuid())))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer unlock()
-	build := exec.Command("go", "tool", "-n", pkg)
-	build.Dir = root
-	var said strings.Builder
-	build.Stderr = &said
-	out, err := build.Output()
-	if err != nil {
-		t.Fatalf("build %s: %v\n%s", pkg, err, said.String())
-	}
-	return strings.TrimSpace(string(out))
 }
 
 // exits CODE COMMAND... runs a command and compares its exit code, which the

@@ -1,6 +1,6 @@
 //go:build unix
 
-package scripttest
+package programtest
 
 import (
 	"os"

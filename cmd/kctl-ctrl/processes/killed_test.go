@@ -1,7 +1,6 @@
-package main
+package processes
 
 import (
-	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -10,15 +9,17 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/programtest"
 )
 
 // killed is how often the default tests kill the program.
-const killed = 3
+const killed = 2
 
-// TestKilledLeavesNothing kills the program, in turn with its sandbox's process, and
-// has the next one clean up.
+// TestKilledLeavesNothing kills the program, alone and with all its processes, and has
+// the next one clean up. Killed alone it takes its sandbox and the command of exec along.
 func TestKilledLeavesNothing(t *testing.T) {
-	parallel(t)
+	t.Parallel()
 	killAndLook(t, killed)
 }
 
@@ -31,16 +32,18 @@ func killAndLook(t *testing.T, times int) {
 	before := h.contents(t)
 	for i := range times {
 		var command *exec.Cmd
-		if says := "ready"; i%2 == 0 {
+		want := 2 // with the sandbox's
+		if i%2 == 0 {
+			command = h.program(t, "exec", "--sandbox", "--nodes=0", "--controllers=", "--", "sh", "-c", "echo ready; exec sleep 1000")
+			beginning(t, command, "ready")
+			want = 3 // with the command, which does not go on without its guard
+		} else {
 			command = h.program(t, "run", "--sandbox", "--nodes=1", "--controllers=deployment,replicaset")
 			beginning(t, command, "2 loops run")
-		} else {
-			command = h.program(t, "exec", "--sandbox", "--nodes=0", "--controllers=", "--", "sh", "-c", "echo ready; exec sleep 1000")
-			beginning(t, command, says)
 		}
 		all := family(t, command.Process.Pid)
-		if len(all) < 2 {
-			t.Fatalf("it has no sandbox: %v", all)
+		if len(all) < want {
+			t.Fatalf("it has %d processes, want %d", len(all), want)
 		}
 		if i%3 != 0 { // nobody is left to clean up
 			for _, pid := range all[1:] {
@@ -53,7 +56,7 @@ func killAndLook(t *testing.T, times int) {
 			}
 		}
 		_ = command.Wait()
-		await(t, "all its processes are gone", func() bool { return !slices.ContainsFunc(all, running) && !held(t, base) })
+		programtest.Await(t, "all its processes are gone", func() bool { return !slices.ContainsFunc(all, programtest.Running) && !held(t, base) })
 		left := h.added(t, before)
 		t.Logf("kill %d left %d files", i+1, len(left))
 		// The sandbox's process was there to see the end of the program alone. What
@@ -133,14 +136,4 @@ func held(t *testing.T, base string) bool {
 		defer file.Close()
 		return syscall.Flock(int(file.Fd()), syscall.LOCK_SH|syscall.LOCK_NB) != nil
 	})
-}
-
-// running reports whether a process is there and no zombie.
-func running(pid int) bool {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return false
-	}
-	state := strings.TrimSpace(string(text[strings.LastIndexByte(string(text), ')')+1:]))
-	return !strings.HasPrefix(state, "Z") && !strings.HasPrefix(state, "X")
 }

@@ -1,6 +1,6 @@
 //go:build kills
 
-package main
+package processes
 
 import "testing"
 
