@@ -65,7 +65,7 @@ type contested struct {
 	client kubernetes.Interface
 
 	// known is what requests has read of the audit log, read so far.
-	known []request
+	known []auditedWrite
 	read  int64
 }
 

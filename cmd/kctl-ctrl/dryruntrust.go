@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard"
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard/request"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/connect"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
@@ -41,7 +42,7 @@ func localGroupsOf(ctx context.Context, config *rest.Config) (func(string) bool,
 		raw, err := client.RESTClient().Get().AbsPath("/apis/apiregistration.k8s.io/v1/apiservices").DoRaw(ctx)
 		if err != nil {
 			if apierrors.IsForbidden(err) {
-				return guard.BuiltinGroup, nil
+				return request.BuiltinGroup, nil
 			}
 			return nil, explain(err, "ask "+config.Host+" which API groups it serves itself")
 		}
@@ -81,7 +82,7 @@ func (t *dryRunTrust) trusts(group string) bool {
 		ctx, cancel := context.WithTimeout(context.Background(), trustWithin)
 		defer cancel()
 		if err := t.renew(ctx); err != nil {
-			t.groups, t.since = guard.BuiltinGroup, t.now()
+			t.groups, t.since = request.BuiltinGroup, t.now()
 		}
 	}
 	return t.groups(group)

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard"
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard/request"
 )
 
 // Groups of CustomResourceDefinitions honour dryRun; a group of which any
@@ -71,7 +71,7 @@ func TestTrustGrowsOld(t *testing.T) {
 	expect("then", 2, map[string]bool{mine: false, later: true})
 	failing = true
 	now = now.Add(trustFor)
-	expect("unanswered", 3, map[string]bool{"": true, mine: false, later: false, "apps": guard.BuiltinGroup("apps")})
+	expect("unanswered", 3, map[string]bool{"": true, mine: false, later: false, "apps": request.BuiltinGroup("apps")})
 	failing = false
 	now = now.Add(trustFor)
 	expect("answered again", 4, map[string]bool{mine: false, later: true})

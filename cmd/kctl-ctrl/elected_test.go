@@ -153,7 +153,7 @@ allow:
 	}
 	p := c.way(t, "a").start(t, "--controllers=deployment", "--approve-policy="+policy)
 	p.says(t, "refused")
-	allowed := func(r request) bool {
+	allowed := func(r auditedWrite) bool {
 		return strings.HasPrefix(r.what, "create /apis/apps/v1/namespaces/default/replicasets")
 	}
 	await(t, "the policy lets a write out", func() bool { return slices.ContainsFunc(c.requests(t), allowed) })

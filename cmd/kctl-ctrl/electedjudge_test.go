@@ -17,8 +17,8 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
-// request is a mutating request as the API server records it.
-type request struct {
+// auditedWrite is a mutating request as the API server records it.
+type auditedWrite struct {
 	who, what      string
 	lease          bool
 	code           int32
@@ -27,7 +27,7 @@ type request struct {
 
 // requests reads on in the audit log: what the instances asked to change, in the order in
 // which the API server received it.
-func (c *contested) requests(t *testing.T) []request {
+func (c *contested) requests(t *testing.T) []auditedWrite {
 	t.Helper()
 	file, err := os.Open(c.AuditLogPath())
 	if err != nil {
@@ -51,7 +51,7 @@ func (c *contested) requests(t *testing.T) []request {
 		if event.Stage != auditv1.StageResponseComplete || !mutating(event) || event.ImpersonatedUser == nil {
 			continue
 		}
-		r := request{
+		r := auditedWrite{
 			who: event.ImpersonatedUser.Username, what: event.Verb + " " + event.RequestURI,
 			received: event.RequestReceivedTimestamp.Time, done: event.StageTimestamp.Time,
 		}
@@ -63,7 +63,7 @@ func (c *contested) requests(t *testing.T) []request {
 		}
 		c.known = append(c.known, r)
 	}
-	slices.SortStableFunc(c.known, func(a, b request) int { return a.received.Compare(b.received) })
+	slices.SortStableFunc(c.known, func(a, b auditedWrite) int { return a.received.Compare(b.received) })
 	return c.known
 }
 
@@ -80,7 +80,7 @@ type ruling struct {
 
 // A breach is a write that was received later than it may have been sent.
 type breach struct {
-	request
+	auditedWrite
 	renewed time.Time // as the server received it
 }
 
@@ -90,7 +90,7 @@ func (b breach) String() string {
 
 // rule goes by the server's times alone. An instance counts from before a renewal
 // leaves it, so that by the server's clock it must stop earlier than the bound here.
-func rule(requests []request, deadline time.Duration) ruling {
+func rule(requests []auditedWrite, deadline time.Duration) ruling {
 	v := ruling{writes: map[string]int{}}
 	renewed := map[string]time.Time{}
 	holder := ""
@@ -173,7 +173,7 @@ func audited(w state.WriteFinished) string {
 
 // underWay takes from writes the one that is a request, if it was begun before a
 // moment: then the request was on its way at that moment.
-func underWay(writes *[]sent, r request, at time.Time) (began time.Time, found bool) {
+func underWay(writes *[]sent, r auditedWrite, at time.Time) (began time.Time, found bool) {
 	i := slices.IndexFunc(*writes, func(w sent) bool {
 		return w.what == r.what && !(w.brokenOff && r.code < http.StatusBadRequest) && w.began.Before(at) && !w.began.After(r.received) && (!w.answered || !w.ended.Before(r.received))
 	})
@@ -204,7 +204,7 @@ func checkLate(t *testing.T, v ruling, ways ...*way) {
 			if b.done.Sub(b.renewed) > shortLease {
 				t.Errorf("done after the lease had expired: %s", b)
 			}
-			if began, found := underWay(&writes, b.request, b.renewed.Add(shortDeadline)); found {
+			if began, found := underWay(&writes, b.auditedWrite, b.renewed.Add(shortDeadline)); found {
 				if under[b.renewed]++; under[b.renewed] > writers {
 					t.Errorf("more requests are under way than there are writers: %s", b)
 				}
@@ -219,24 +219,24 @@ func checkLate(t *testing.T, v ruling, ways ...*way) {
 // The judge must see what it is there for.
 func TestJudge(t *testing.T) {
 	at := func(s float64) time.Time { return time.Unix(1000, int64(s*1e9)) }
-	lease := func(who string, s float64) request {
-		return request{who: who, lease: true, code: 200, received: at(s), what: "update lease"}
+	lease := func(who string, s float64) auditedWrite {
+		return auditedWrite{who: who, lease: true, code: 200, received: at(s), what: "update lease"}
 	}
-	write := func(who string, s float64) request {
-		return request{who: who, code: 200, received: at(s), what: "update rs"}
+	write := func(who string, s float64) auditedWrite {
+		return auditedWrite{who: who, code: 200, received: at(s), what: "update rs"}
 	}
 	refused := lease("b", 3)
 	refused.code = 409
 	for name, c := range map[string]struct {
-		requests    []request
+		requests    []auditedWrite
 		late, stray int
 	}{
-		"in time":              {[]request{lease("a", 0), write("a", 1.9)}, 0, 0},
-		"late":                 {[]request{lease("a", 0), write("a", 2.1)}, 1, 0},
-		"renewed":              {[]request{lease("a", 0), lease("a", 2), write("a", 3)}, 0, 0},
-		"never led":            {[]request{write("a", 0)}, 1, 1},
-		"the other leads":      {[]request{lease("a", 0), lease("b", 1), write("a", 1.5)}, 0, 1},
-		"the other only tried": {[]request{lease("a", 2), refused, write("a", 3.5)}, 0, 0},
+		"in time":              {[]auditedWrite{lease("a", 0), write("a", 1.9)}, 0, 0},
+		"late":                 {[]auditedWrite{lease("a", 0), write("a", 2.1)}, 1, 0},
+		"renewed":              {[]auditedWrite{lease("a", 0), lease("a", 2), write("a", 3)}, 0, 0},
+		"never led":            {[]auditedWrite{write("a", 0)}, 1, 1},
+		"the other leads":      {[]auditedWrite{lease("a", 0), lease("b", 1), write("a", 1.5)}, 0, 1},
+		"the other only tried": {[]auditedWrite{lease("a", 2), refused, write("a", 3.5)}, 0, 0},
 	} {
 		if v := rule(c.requests, 2*time.Second); len(v.late) != c.late || len(v.stray) != c.stray {
 			t.Errorf("%s: %+v", name, v)

@@ -97,7 +97,7 @@ func (c *contested) looks(t *testing.T, who string) int {
 
 // usurped are the terms that began, by the server's times, before the lease of an
 // upstream that was killed or lives had run out. It never gives its lease back.
-func usurped(requests []request, upstream string) []string {
+func usurped(requests []auditedWrite, upstream string) []string {
 	var early []string
 	var renewed time.Time
 	holder := ""

@@ -209,7 +209,7 @@ func TestUpstream(t *testing.T) {
 
 // kcmCreated reports whether kube-controller-manager has created a pod after the
 // last term of another.
-func kcmCreated(requests []request) bool {
+func kcmCreated(requests []auditedWrite) bool {
 	created := false
 	for _, r := range requests {
 		switch {

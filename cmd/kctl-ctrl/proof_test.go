@@ -19,6 +19,7 @@ import (
 
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard"
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard/request"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/sandbox"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/connect"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
@@ -378,11 +379,11 @@ func pathOf(groupVersion, name, subresource, verb string, namespaced bool) strin
 }
 
 // judge checks what the four modes make of one request.
-func judge(t *testing.T, request *http.Request, what, verb string) {
+func judge(t *testing.T, req *http.Request, what, verb string) {
 	t.Helper()
 	reads := verb == "get" || verb == "list" || verb == "watch"
-	r := guard.Classify(request.Method, request.URL, request.Header)
-	if r.Kind == guard.KindUnknown {
+	r := request.Classify(req.Method, req.URL, req.Header)
+	if r.Kind == request.KindUnknown {
 		t.Errorf("%s: the guard does not know it: %s", what, r.Why)
 		return
 	}
@@ -393,19 +394,19 @@ func judge(t *testing.T, request *http.Request, what, verb string) {
 		}
 		action := g.Decide(r).Action
 		switch r.Kind {
-		case guard.KindRead:
+		case request.KindRead:
 			if !reads || action != guard.ActionPass {
 				t.Errorf("%s in %s: taken for a read, %s", what, m, action)
 			}
-		case guard.KindReview:
+		case request.KindReview:
 			if verb != "create" || action != guard.ActionPass {
 				t.Errorf("%s in %s: taken for a question, %s", what, m, action)
 			}
-		case guard.KindConnect:
+		case request.KindConnect:
 			if action != guard.ActionRefuse {
 				t.Errorf("%s in %s: %s, want it refused", what, m, action)
 			}
-		case guard.KindWrite:
+		case request.KindWrite:
 			want := map[state.Mode][]guard.Action{
 				state.ModeReadOnly:     {guard.ActionRefuse},
 				state.ModeDryRunClient: {guard.ActionAnswer, guard.ActionRefuse},

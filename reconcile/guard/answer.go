@@ -10,13 +10,15 @@ import (
 	"strings"
 	"time"
 
-	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/apimachinery/pkg/util/uuid"
+
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard/request"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
 // An answer is what the guard says in place of the API server.
@@ -85,7 +87,7 @@ func (w *write) answered(a answer) {
 }
 
 // success is the Status of a delete, a binding or an eviction.
-func success(a answer, r Request) metav1.Status {
+func success(a answer, r request.Request) metav1.Status {
 	return metav1.Status{
 		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"},
 		Status:   metav1.StatusSuccess,
@@ -110,7 +112,7 @@ func asAccepted(header http.Header, o object) object {
 }
 
 // invent makes the answer. Its errors are API errors, or those of the GET.
-func (t *transport) invent(req *http.Request, r Request, body []byte) (answer, error) {
+func (t *transport) invent(req *http.Request, r request.Request, body []byte) (answer, error) {
 	switch r.Verb {
 	case "create":
 		return t.create(req, r, body)
@@ -121,7 +123,7 @@ func (t *transport) invent(req *http.Request, r Request, body []byte) (answer, e
 	case "delete":
 		return t.delete(req, r, body)
 	default: // deletecollection
-		if _, err := decodeDeleteOptions(mediaType(req.Header), body); err != nil {
+		if _, err := decodeDeleteOptions(request.MediaType(req.Header), body); err != nil {
 			return answer{}, apierrors.NewBadRequest(err.Error())
 		}
 		return answer{code: http.StatusOK}, nil
@@ -130,7 +132,7 @@ func (t *transport) invent(req *http.Request, r Request, body []byte) (answer, e
 
 // base is the object a write starts from. live says that it was read from the
 // server just now.
-func (t *transport) base(req *http.Request, r Request) (o object, live bool, err error) {
+func (t *transport) base(req *http.Request, r request.Request) (o object, live bool, err error) {
 	if r.Subresource != "scale" && !t.fresh {
 		if o, found := t.guard.lookUp(r.Object); found {
 			return o, false, nil
@@ -142,7 +144,7 @@ func (t *transport) base(req *http.Request, r Request) (o object, live bool, err
 
 // get reads the object a write is about with the credentials of the write. A
 // Scale is an object of its own; other subresources belong to their parent.
-func (t *transport) get(req *http.Request, r Request) (object, error) {
+func (t *transport) get(req *http.Request, r request.Request) (object, error) {
 	where := r
 	if r.Subresource == "scale" {
 		where.Subresource = ""
@@ -152,7 +154,7 @@ func (t *transport) get(req *http.Request, r Request) (object, error) {
 
 // fetch reads what is at a URL of the server, with the credentials of a request; r
 // is for the words of errors.
-func (t *transport) fetch(req *http.Request, at *url.URL, r Request) (object, error) {
+func (t *transport) fetch(req *http.Request, at *url.URL, r request.Request) (object, error) {
 	get, err := http.NewRequestWithContext(req.Context(), http.MethodGet, at.String(), nil)
 	if err != nil {
 		return nil, fmt.Errorf("read %s before answering: %w", r.Object, err)
@@ -175,12 +177,12 @@ func (t *transport) fetch(req *http.Request, at *url.URL, r Request) (object, er
 		return nil, fmt.Errorf("read %s before answering: %w", r.Object, err)
 	}
 	if resp.StatusCode != http.StatusOK {
-		if status, ok := readStatus(mediaType(resp.Header), body); ok {
+		if status, ok := readStatus(request.MediaType(resp.Header), body); ok {
 			return nil, &apierrors.StatusError{ErrStatus: status}
 		}
 		return nil, apierrors.NewGenericServerResponse(resp.StatusCode, "get", groupResource(r), r.Object.Name, "", 0, true)
 	}
-	o, err := decodeObject(mediaType(resp.Header), body)
+	o, err := decodeObject(request.MediaType(resp.Header), body)
 	if err != nil {
 		return nil, apierrors.NewInternalError(fmt.Errorf("read %s before answering: %w", r.Object, err))
 	}
@@ -188,11 +190,11 @@ func (t *transport) fetch(req *http.Request, at *url.URL, r Request) (object, er
 }
 
 // create answers a POST.
-func (t *transport) create(req *http.Request, r Request, body []byte) (answer, error) {
+func (t *transport) create(req *http.Request, r request.Request, body []byte) (answer, error) {
 	if r.Subresource != "" || r.Object.Resource == "bindings" && r.Object.Group == "" {
 		return t.act(req, r, body)
 	}
-	o, err := decodeObject(mediaType(req.Header), body)
+	o, err := decodeObject(request.MediaType(req.Header), body)
 	if err != nil {
 		return answer{}, apierrors.NewBadRequest(fmt.Sprintf("decode the %s to create: %v", r.Object.Resource, err))
 	}
@@ -205,7 +207,7 @@ func (t *transport) create(req *http.Request, r Request, body []byte) (answer, e
 
 // nameFor is the name in the object, or one made from generateName by
 // upstream's rule (k8s.io/apiserver v0.37.1 pkg/storage/names).
-func (g *Guard) nameFor(o object, r Request) (string, error) {
+func (g *Guard) nameFor(o object, r request.Request) (string, error) {
 	h := headOf(o)
 	switch {
 	case r.Object.Namespace != "" && h.namespace != "" && h.namespace != r.Object.Namespace:
@@ -222,7 +224,7 @@ func (g *Guard) nameFor(o object, r Request) (string, error) {
 
 // created is an object as the API server answers its creation, without
 // defaulting and admission. It has no resourceVersion.
-func (g *Guard) created(o object, r Request, name string) object {
+func (g *Guard) created(o object, r request.Request, name string) object {
 	out := withMeta(o, func(m object) {
 		m["name"] = name
 		m["namespace"] = r.Object.Namespace
@@ -241,8 +243,8 @@ func (g *Guard) created(o object, r Request, name string) object {
 }
 
 // act answers the creates that make no object: eviction and binding.
-func (t *transport) act(req *http.Request, r Request, body []byte) (answer, error) {
-	o, err := decodeObject(mediaType(req.Header), body)
+func (t *transport) act(req *http.Request, r request.Request, body []byte) (answer, error) {
+	o, err := decodeObject(request.MediaType(req.Header), body)
 	if err != nil {
 		return answer{}, apierrors.NewBadRequest(fmt.Sprintf("decode the %s to create: %v", r.Subresource, err))
 	}
@@ -261,8 +263,8 @@ func (t *transport) act(req *http.Request, r Request, body []byte) (answer, erro
 
 // update answers a PUT: what was sent, with what the API server would not let
 // it change.
-func (t *transport) update(req *http.Request, r Request, body []byte) (answer, error) {
-	sent, err := decodeObject(mediaType(req.Header), body)
+func (t *transport) update(req *http.Request, r request.Request, body []byte) (answer, error) {
+	sent, err := decodeObject(request.MediaType(req.Header), body)
 	if err != nil {
 		return answer{}, apierrors.NewBadRequest(fmt.Sprintf("decode the %s to update: %v", r.Object.Resource, err))
 	}
@@ -279,7 +281,7 @@ func (t *transport) update(req *http.Request, r Request, body []byte) (answer, e
 // updated merges sent into base as the strategy of the resource does: each
 // subresource has its field, and the object itself everything but status.
 // resourceVersion is the one to answer with.
-func (g *Guard) updated(r Request, base, sent object, resourceVersion string) object {
+func (g *Guard) updated(r request.Request, base, sent object, resourceVersion string) object {
 	var out object
 	edit := func(m object) {
 		m["resourceVersion"] = resourceVersion
@@ -322,7 +324,7 @@ func (g *Guard) updated(r Request, base, sent object, resourceVersion string) ob
 // checkPreconditions compares what a write expects of the object with base. A
 // resourceVersion is compared with a live object only: the cache may be behind
 // the writer.
-func checkPreconditions(r Request, base object, live bool, uid, resourceVersion string) error {
+func checkPreconditions(r request.Request, base object, live bool, uid, resourceVersion string) error {
 	h := headOf(base)
 	switch {
 	case uid != "" && h.uid != "" && uid != h.uid:
@@ -338,8 +340,8 @@ func checkPreconditions(r Request, base object, live bool, uid, resourceVersion 
 }
 
 // delete answers a DELETE of one object.
-func (t *transport) delete(req *http.Request, r Request, body []byte) (answer, error) {
-	options, err := decodeDeleteOptions(mediaType(req.Header), body)
+func (t *transport) delete(req *http.Request, r request.Request, body []byte) (answer, error) {
+	options, err := decodeDeleteOptions(request.MediaType(req.Header), body)
 	if err != nil {
 		return answer{}, apierrors.NewBadRequest(err.Error())
 	}
@@ -367,6 +369,6 @@ func apiError(code int32, reason metav1.StatusReason, message string) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: code, Reason: reason, Message: message}}
 }
 
-func groupResource(r Request) schema.GroupResource {
+func groupResource(r request.Request) schema.GroupResource {
 	return schema.GroupResource{Group: r.Object.Group, Resource: r.Object.Resource}
 }

@@ -1,15 +1,18 @@
 package guard
 
-import "github.com/kctl-ctrl/kctl-ctrl/watch/state"
+import (
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard/request"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+)
 
 // binds reports whether a request gives a pod a node.
-func binds(r Request) bool {
+func binds(r request.Request) bool {
 	return r.Verb == "create" && r.Object.Group == "" && r.Object.Resource == "pods" && r.Subresource == "binding"
 }
 
 // places is what a binding changes of its pod. The answer to it is a bare Status,
 // which does not say.
-func (g *Guard) places(r Request, binding object) []state.FieldChange {
+func (g *Guard) places(r request.Request, binding object) []state.FieldChange {
 	target, _ := binding["target"].(object)
 	node, _ := target["name"].(string)
 	if !binds(r) || node == "" || g.diff == nil {

@@ -1,6 +1,9 @@
 package guard
 
-import "github.com/kctl-ctrl/kctl-ctrl/watch/state"
+import (
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard/request"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+)
 
 // Action is what the guard does with a request.
 type Action string
@@ -32,36 +35,36 @@ func refuse(reason string) Verdict { return Verdict{Action: ActionRefuse, Reason
 
 // forwards reports whether r opens a port-forward to the pod that it is allowed
 // to; leave looks at the rest of the request.
-func (g *Guard) forwards(r Request) bool {
+func (g *Guard) forwards(r request.Request) bool {
 	pod := g.portForward
-	return pod != nil && g.mode == state.ModeReadOnly && (r.Kind == KindConnect || r.Kind == KindUpgrade) &&
+	return pod != nil && g.mode == state.ModeReadOnly && (r.Kind == request.KindConnect || r.Kind == request.KindUpgrade) &&
 		r.Verb == "connect" && r.Subresource == "portforward" &&
 		r.Object == state.Ref{Version: "v1", Resource: "pods", Namespace: pod.Namespace, Name: pod.Name}
 }
 
 // answersLocally reports whether Options.Local answers what was decided to be
 // allowed.
-func (g *Guard) answersLocally(r Request, v Verdict) bool {
+func (g *Guard) answersLocally(r request.Request, v Verdict) bool {
 	return g.local != nil && v.Action != ActionRefuse && (g.mode == state.ModeDryRunClient || g.mode == state.ModeDryRunServer) &&
-		(r.Kind == KindRead || r.Kind == KindWrite) && g.local.Takes(r)
+		(r.Kind == request.KindRead || r.Kind == request.KindWrite) && g.local.Takes(r)
 }
 
 // Decide judges a request by its kind, verb, group, resource and subresource
 // in the guard's mode. It looks at neither bodies nor addresses: a request may
 // still be refused when its body cannot be made into a dry run.
-func (g *Guard) Decide(r Request) Verdict {
+func (g *Guard) Decide(r request.Request) Verdict {
 	switch r.Kind {
-	case KindRead, KindReview:
+	case request.KindRead, request.KindReview:
 		return Verdict{Action: ActionPass}
-	case KindConnect, KindUpgrade:
+	case request.KindConnect, request.KindUpgrade:
 		if g.forwards(r) {
 			return Verdict{Action: ActionForward}
 		}
-		if r.Kind == KindUpgrade {
+		if r.Kind == request.KindUpgrade {
 			return refuse("it asks for another protocol, which the guard cannot read")
 		}
 		return refuse("it opens a way into a node, pod or service, and no mode can tell what is done there")
-	case KindWrite:
+	case request.KindWrite:
 	default:
 		return refuse("the guard does not know this request (" + r.Why + ") and refuses what it does not know")
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard"
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard/request"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -43,7 +44,7 @@ func TestDecide(t *testing.T) {
 		{"POST", podPath + "/selfdestruct", [4]guard.Action{no, no, no, no}},
 		{"PUT", "/debug/flags/v", [4]guard.Action{no, no, no, no}},
 	} {
-		r := guard.Classify(test.method, &url.URL{Path: test.path}, http.Header{})
+		r := request.Classify(test.method, &url.URL{Path: test.path}, http.Header{})
 		for i, g := range guards {
 			got := g.Decide(r)
 			if got.Action != test.want[i] || (got.Action == no) != (got.Reason != "") {
@@ -51,7 +52,7 @@ func TestDecide(t *testing.T) {
 			}
 		}
 	}
-	if got := guards[0].Decide(guard.Request{}); got.Action != no || guards[0].Mode() != state.ModeReadOnly {
+	if got := guards[0].Decide(request.Request{}); got.Action != no || guards[0].Mode() != state.ModeReadOnly {
 		t.Errorf("the zero request gets %+v", got)
 	}
 }

@@ -10,12 +10,14 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard/request"
 )
 
 // makeDry returns a copy of a write that asks for a dry run in every place
 // where the API server may look. It has read the body of those requests whose
 // body it had to change.
-func (g *Guard) makeDry(req *http.Request, r Request) (*http.Request, error) {
+func (g *Guard) makeDry(req *http.Request, r request.Request) (*http.Request, error) {
 	out := req.Clone(req.Context())
 	if out.Header == nil {
 		out.Header = http.Header{}
@@ -35,7 +37,7 @@ func (g *Guard) makeDry(req *http.Request, r Request) (*http.Request, error) {
 	if err != nil {
 		return nil, err
 	}
-	media := mediaType(req.Header)
+	media := request.MediaType(req.Header)
 	if r.Subresource == "eviction" {
 		body, media, err = dryEviction(media, body)
 	} else {
@@ -50,7 +52,7 @@ func (g *Guard) makeDry(req *http.Request, r Request) (*http.Request, error) {
 
 // dryRunInBody reports whether the API server reads dryRun from the body of
 // such a write.
-func dryRunInBody(r Request) bool {
+func dryRunInBody(r request.Request) bool {
 	return r.Verb == "delete" || r.Verb == "deletecollection" || r.Subresource == "eviction"
 }
 
@@ -59,7 +61,7 @@ func dryRunInBody(r Request) bool {
 // the decoders, which are upstream's.
 func (g *Guard) proveDry(out *http.Request) error {
 	r := g.classify(out)
-	if r.Kind != KindWrite || r.Subresource == "token" {
+	if r.Kind != request.KindWrite || r.Subresource == "token" {
 		return fmt.Errorf("it has become a request to %s", r.Verb)
 	}
 	if !g.broken.SkipQuery && !onlyAll(out.URL.Query()["dryRun"]) {
@@ -84,7 +86,7 @@ func (g *Guard) proveDry(out *http.Request) error {
 	}
 	var dryRun []string
 	if r.Subresource == "eviction" {
-		eviction, err := decodeEviction(mediaType(out.Header), body)
+		eviction, err := decodeEviction(request.MediaType(out.Header), body)
 		if err != nil {
 			return err
 		}
@@ -92,7 +94,7 @@ func (g *Guard) proveDry(out *http.Request) error {
 			dryRun = eviction.DeleteOptions.DryRun
 		}
 	} else {
-		options, err := decodeDeleteOptions(mediaType(out.Header), body)
+		options, err := decodeDeleteOptions(request.MediaType(out.Header), body)
 		if err != nil {
 			return err
 		}

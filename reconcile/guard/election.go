@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard/request"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -101,7 +102,7 @@ func (g ElectionGrant) valid() bool    { return g.server != "" && g.context != "
 func (g ElectionGrant) origin() string { return g.server }
 
 // admits implements Grant: what may leave is the Gate's business.
-func (g ElectionGrant) admits(*Guard, *http.Request, Request) string { return "" }
+func (g ElectionGrant) admits(*Guard, *http.Request, request.Request) string { return "" }
 
 func (g ElectionGrant) door() Gate { return g.gate }
 
@@ -118,7 +119,7 @@ func (g LeaseGrant) origin() string { return g.server }
 func (g LeaseGrant) door() Gate     { return nil }
 
 // admits implements Grant: exactly the writes by which an election is held.
-func (g LeaseGrant) admits(guard *Guard, out *http.Request, r Request) string {
+func (g LeaseGrant) admits(guard *Guard, out *http.Request, r request.Request) string {
 	want := state.Ref{Group: "coordination.k8s.io", Version: "v1", Resource: "leases", Namespace: g.namespace}
 	got := r.Object
 	if r.Verb == "update" {

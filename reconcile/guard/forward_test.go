@@ -6,9 +6,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard"
-	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 	"pgregory.net/rapid"
+
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard"
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard/request"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
 // The one exception to "connections are refused" is one pod, one subresource,
@@ -88,7 +90,7 @@ func TestPortForwardOnlyWhereItIsAllowed(t *testing.T) {
 	for subresource, want := range map[string]guard.Action{
 		"portforward": guard.ActionForward, "exec": guard.ActionRefuse, "attach": guard.ActionRefuse, "proxy": guard.ActionRefuse,
 	} {
-		r := guard.Classify("POST", &url.URL{Path: "/api/v1/namespaces/shop/pods/web/" + subresource}, http.Header{})
+		r := request.Classify("POST", &url.URL{Path: "/api/v1/namespaces/shop/pods/web/" + subresource}, http.Header{})
 		if got := allowed.Decide(r); got.Action != want {
 			t.Errorf("%s: %+v, want %s", subresource, got, want)
 		}
@@ -97,7 +99,7 @@ func TestPortForwardOnlyWhereItIsAllowed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := guard.Classify("POST", &url.URL{Path: "/api/v1/namespaces/shop/pods/web/portforward"}, http.Header{"Upgrade": {"SPDY/3.1"}})
+	r := request.Classify("POST", &url.URL{Path: "/api/v1/namespaces/shop/pods/web/portforward"}, http.Header{"Upgrade": {"SPDY/3.1"}})
 	if got := plain.Decide(r); got.Action != guard.ActionRefuse {
 		t.Errorf("without the option: %+v", got)
 	}

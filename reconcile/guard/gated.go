@@ -9,6 +9,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard/request"
 )
 
 // through sends a write that a gate is asked about, at the last moment at which
@@ -18,7 +20,7 @@ import (
 // Who writes may give a write up until it is sent. From then on it goes to its end,
 // or to the deadline, whatever becomes of its writer: the API server may carry it out
 // all the same, and whoever gives the lease back has to wait for that.
-func (t *transport) through(gate Gate, out *http.Request, r Request) (*http.Response, error) {
+func (t *transport) through(gate Gate, out *http.Request, r request.Request) (*http.Response, error) {
 	within, done, err := gate.Enter()
 	if err != nil {
 		if !t.guard.broken.IgnoreGate {

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard/request"
 )
 
 // ErrNoGrant is returned for ModeActive without a grant.
@@ -21,7 +23,7 @@ type Grant interface {
 	// origin is the server, as originOf spells it.
 	origin() string
 	// admits says why a write must not leave, or nothing.
-	admits(*Guard, *http.Request, Request) string
+	admits(*Guard, *http.Request, request.Request) string
 	// door is the Gate to be asked last; nil is none.
 	door() Gate
 }
@@ -62,7 +64,7 @@ func (g SandboxGrant) valid() bool { return g.host != "" && g.fingerprint != "" 
 
 func (g SandboxGrant) origin() string { return originOf("https", g.host) }
 
-func (g SandboxGrant) admits(*Guard, *http.Request, Request) string { return "" }
+func (g SandboxGrant) admits(*Guard, *http.Request, request.Request) string { return "" }
 
 func (g SandboxGrant) door() Gate { return nil }
 

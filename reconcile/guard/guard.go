@@ -11,10 +11,12 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard/request"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
 // defaultMaxBody is what kube-apiserver takes by default
@@ -111,10 +113,10 @@ type Options struct {
 // recorded as all others are, and never leave the process.
 type Local interface {
 	// Takes reports whether it answers a request, which is a read or a write.
-	Takes(Request) bool
+	Takes(request.Request) bool
 	// Answer answers one, which it does not change. read sends a GET to the API
 	// server; copied headers bring the credentials along.
-	Answer(req *http.Request, r Request, read func(*http.Request) (*http.Response, error)) (*http.Response, error)
+	Answer(req *http.Request, r request.Request, read func(*http.Request) (*http.Response, error)) (*http.Response, error)
 }
 
 // Broken switches parts of the guard off, so that a test which is to catch
@@ -205,7 +207,7 @@ func New(o Options) (*Guard, error) {
 		g.portForward = &pod
 	}
 	if g.trustsDryRun == nil {
-		g.trustsDryRun = BuiltinGroup
+		g.trustsDryRun = request.BuiltinGroup
 	}
 	if g.now == nil {
 		g.now = time.Now
@@ -244,20 +246,20 @@ func (g *Guard) Wrap(next http.RoundTripper) http.RoundTripper {
 }
 
 // classify takes the base path off and reads the request.
-func (g *Guard) classify(req *http.Request) Request {
+func (g *Guard) classify(req *http.Request) request.Request {
 	if g.basePath == "" {
-		return Classify(req.Method, req.URL, req.Header)
+		return request.Classify(req.Method, req.URL, req.Header)
 	}
 	path, found := strings.CutPrefix(req.URL.Path, g.basePath)
 	if !found || path != "" && path[0] != '/' {
-		return unknown(strings.ToLower(req.Method), "the path is not below that of the API server")
+		return request.Unknown(strings.ToLower(req.Method), "the path is not below that of the API server")
 	}
 	u := *req.URL
 	u.Path = path
 	if raw, found := strings.CutPrefix(u.RawPath, g.basePath); found {
 		u.RawPath = raw // as clients spell it that escape colons
 	}
-	return Classify(req.Method, &u, req.Header)
+	return request.Classify(req.Method, &u, req.Header)
 }
 
 // lookUp is Lookup with the kind filled in. An object of another version than
@@ -307,7 +309,7 @@ func gvrOf(ref state.Ref) schema.GroupVersionResource {
 
 // parentURL is the URL of the object that a subresource belongs to, without a
 // query.
-func parentURL(u *url.URL, r Request) *url.URL {
+func parentURL(u *url.URL, r request.Request) *url.URL {
 	parent := *u
 	parent.RawQuery, parent.Fragment = "", ""
 	if r.Subresource != "" {

@@ -12,11 +12,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard"
-	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard"
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard/request"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
 func TestNew(t *testing.T) {
@@ -256,12 +258,12 @@ func TestCancelled(t *testing.T) {
 
 func TestBuiltinGroups(t *testing.T) {
 	for _, gv := range scheme.Scheme.PrioritizedVersionsAllGroups() {
-		if !guard.BuiltinGroup(gv.Group) {
+		if !request.BuiltinGroup(gv.Group) {
 			t.Errorf("%s is in client-go's scheme and not in the guard's list", gv.Group)
 		}
 	}
 	for _, group := range []string{"example.com", "metrics.k8s.io", "custom.metrics.k8s.io", "snapshot.storage.k8s.io"} {
-		if guard.BuiltinGroup(group) {
+		if request.BuiltinGroup(group) {
 			t.Errorf("%s passes for built in", group)
 		}
 	}

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard/request"
 )
 
 // copies is a JSON patch that doubles a value n times.
@@ -52,7 +54,7 @@ func TestJSONPatchIsBounded(t *testing.T) {
 // All ways by which a JSON patch is applied lead through the one with the limits.
 func TestPatchedIsBounded(t *testing.T) {
 	g := &Guard{}
-	_, err := g.patched(Request{Verb: "patch"}, "application/json-patch+json", object{"kind": "ConfigMap"}, copies(18))
+	_, err := g.patched(request.Request{Verb: "patch"}, "application/json-patch+json", object{"kind": "ConfigMap"}, copies(18))
 	if !apierrors.IsInvalid(err) {
 		t.Errorf("the guard answers %v", err)
 	}

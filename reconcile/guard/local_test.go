@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard"
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard/request"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -19,9 +20,9 @@ type local struct {
 	err  error
 }
 
-func (*local) Takes(r guard.Request) bool { return r.Object.Resource == "leases" && r.Verb != "list" }
+func (*local) Takes(r request.Request) bool { return r.Object.Resource == "leases" && r.Verb != "list" }
 
-func (l *local) Answer(req *http.Request, _ guard.Request, read func(*http.Request) (*http.Response, error)) (*http.Response, error) {
+func (l *local) Answer(req *http.Request, _ request.Request, read func(*http.Request) (*http.Response, error)) (*http.Response, error) {
 	l.answers++
 	if l.send != nil {
 		_, l.err = read(l.send(req))

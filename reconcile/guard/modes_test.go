@@ -6,8 +6,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard"
-	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -15,6 +13,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard"
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard/request"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
 func tokenRequest() *authenticationv1.TokenRequest {
@@ -150,7 +152,7 @@ func TestBrokenRewriteIsSeen(t *testing.T) {
 // Custom resources are served by kube-apiserver: a caller that knows it says so.
 func TestTrustedGroupIsSent(t *testing.T) {
 	w := newWorld(t, state.ModeDryRunServer, typeJSON, func(o *guard.Options) {
-		o.TrustsDryRun = func(group string) bool { return guard.BuiltinGroup(group) || group == "example.com" }
+		o.TrustsDryRun = func(group string) bool { return request.BuiltinGroup(group) || group == "example.com" }
 	})
 	if err := w.dynamic.Resource(widgets).Namespace("shop").Delete(context.Background(), "w", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)

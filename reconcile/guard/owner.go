@@ -8,9 +8,11 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard/request"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
 // owner is what an object says of the controller that it belongs to.
@@ -51,7 +53,7 @@ func (p Pending) ownerStands(ctx context.Context, via *transport) error {
 	if w.request.Verb == "apply" {
 		decode = decodeApplied
 	}
-	o, err := decode(mediaType(req.Header), body)
+	o, err := decode(request.MediaType(req.Header), body)
 	if err != nil {
 		return fmt.Errorf("its owner cannot be told: %w", err)
 	}
@@ -98,7 +100,7 @@ func (t *transport) owner(req *http.Request, of owner, namespace string) (object
 		ref.Namespace = namespace
 		at = append(at, "namespaces", namespace)
 	}
-	found, err := t.fetch(req, root.JoinPath(append(at, resource, of.name)...), Request{Verb: "get", Object: ref})
+	found, err := t.fetch(req, root.JoinPath(append(at, resource, of.name)...), request.Request{Verb: "get", Object: ref})
 	if apierrors.IsForbidden(err) {
 		if cached, held := t.guard.lookUp(ref); held {
 			return cached, nil
@@ -109,7 +111,7 @@ func (t *transport) owner(req *http.Request, of owner, namespace string) (object
 
 // resourceOf asks the server how it calls a kind, and whether it is in namespaces.
 func (t *transport) resourceOf(req *http.Request, groupVersion *url.URL, of owner) (name string, namespaced bool, err error) {
-	list, err := t.fetch(req, groupVersion, Request{Verb: "get", Object: state.Ref{Resource: "apiresources", Name: of.apiVersion}})
+	list, err := t.fetch(req, groupVersion, request.Request{Verb: "get", Object: state.Ref{Resource: "apiresources", Name: of.apiVersion}})
 	if err != nil {
 		return "", false, err
 	}

@@ -12,11 +12,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	"k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard/request"
 )
 
 // patch answers a PATCH: its base with the patch applied.
-func (t *transport) patch(req *http.Request, r Request, body []byte) (answer, error) {
-	media := mediaType(req.Header)
+func (t *transport) patch(req *http.Request, r request.Request, body []byte) (answer, error) {
+	media := request.MediaType(req.Header)
 	base, live, err := t.base(req, r)
 	if r.Verb == "apply" && apierrors.IsNotFound(err) && r.Subresource == "" {
 		return t.applyNew(r, media, body)
@@ -37,7 +39,7 @@ func (t *transport) patch(req *http.Request, r Request, body []byte) (answer, er
 
 // applyNew answers the server-side apply of an object that is not there: it is
 // created.
-func (t *transport) applyNew(r Request, media string, body []byte) (answer, error) {
+func (t *transport) applyNew(r request.Request, media string, body []byte) (answer, error) {
 	o, err := decodeApplied(media, body)
 	if err != nil {
 		return answer{}, err
@@ -59,7 +61,7 @@ func decodeApplied(media string, body []byte) (object, error) {
 
 // patched applies a patch of any type, with the errors of kube-apiserver
 // (k8s.io/apiserver v0.37.1 pkg/endpoints/handlers/patch.go).
-func (g *Guard) patched(r Request, media string, base object, patch []byte) (_ object, err error) {
+func (g *Guard) patched(r request.Request, media string, base object, patch []byte) (_ object, err error) {
 	defer recoverPatch(&err)
 	original, err := json.Marshal(base)
 	if err != nil {
@@ -100,7 +102,7 @@ func (g *Guard) patched(r Request, media string, base object, patch []byte) (_ o
 // strategic merges with the list keys of the Go type. Custom resources have
 // none: for them a strategic merge patch is refused, as by the API server, and
 // an apply merges maps and replaces lists.
-func (g *Guard) strategic(r Request, base object, original, patch []byte, apply bool) ([]byte, error) {
+func (g *Guard) strategic(r request.Request, base object, original, patch []byte, apply bool) ([]byte, error) {
 	h := headOf(base)
 	gvk, builtin := g.kinds[gvrOf(r.Object)]
 	if r.Subresource == "scale" {

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/scheme"
 
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard/request"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -29,7 +30,7 @@ func FuzzPatch(f *testing.F) {
 		}
 	}
 	g := &Guard{kinds: kindsOf(scheme.Scheme)}
-	r := Request{Kind: KindWrite, Verb: "patch", Object: state.Ref{Group: "apps", Version: "v1", Resource: "deployments", Namespace: "shop", Name: "web"}}
+	r := request.Request{Kind: request.KindWrite, Verb: "patch", Object: state.Ref{Group: "apps", Version: "v1", Resource: "deployments", Namespace: "shop", Name: "web"}}
 	f.Fuzz(func(t *testing.T, which int, base string, patch []byte) {
 		o, err := decodeObject(mediaJSON, []byte(base))
 		if err != nil || len(base)+len(patch) > 1<<16 {

@@ -10,6 +10,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard/request"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/redact"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
@@ -80,7 +81,9 @@ func (p Pending) asSent(a answer) object {
 }
 
 // startsFromObject reports whether a write is about an object that is there.
-func startsFromObject(r Request) bool { return r.Object.Name != "" && r.Verb != "deletecollection" }
+func startsFromObject(r request.Request) bool {
+	return r.Object.Name != "" && r.Verb != "deletecollection"
+}
 
 // readAhead is a copy of a request whose body may be read.
 func readAhead(ctx context.Context, req *http.Request) (*http.Request, error) {

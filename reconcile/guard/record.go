@@ -8,12 +8,14 @@ import (
 	"strings"
 	"time"
 
-	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard/request"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
 const (
@@ -36,7 +38,7 @@ type repeatKey struct {
 // write is one mutating request under way.
 type write struct {
 	guard   *Guard
-	request Request
+	request request.Request
 	http    *http.Request
 	start   time.Time
 	event   state.WriteFinished
@@ -53,7 +55,7 @@ type write struct {
 }
 
 // begin takes what only the start of a write can know: time and cause.
-func (g *Guard) begin(req *http.Request, r Request) *write {
+func (g *Guard) begin(req *http.Request, r request.Request) *write {
 	w := &write{guard: g, request: r, http: req, start: g.now()}
 	w.event = state.WriteFinished{
 		Write:       g.writes.Add(1),
@@ -97,7 +99,7 @@ func isEvent(ref state.Ref) bool {
 // tells reports whether an Event is made or changed, which upstream's broadcaster
 // does on a goroutine of its own. Deletes of Events are those of loops: the namespace
 // controller empties a namespace of them too.
-func tells(r Request) bool { return isEvent(r.Object) && !dryRunInBody(r) }
+func tells(r request.Request) bool { return isEvent(r.Object) && !dryRunInBody(r) }
 
 func isSecret(ref state.Ref) bool { return ref.Group == "" && ref.Resource == "secrets" }
 
@@ -280,7 +282,7 @@ func (w *write) requestBody() (media string, body []byte) {
 	if err != nil {
 		return "", nil
 	}
-	return mediaType(w.http.Header), body
+	return request.MediaType(w.http.Header), body
 }
 
 // requestHead is the head of the object in the request, where the path names

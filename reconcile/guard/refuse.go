@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"net/http"
 
-	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard/request"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
 // CauseRefused is the cause in the details of a Status that the guard, not a
@@ -21,7 +23,7 @@ func Refused(err error) bool { return apierrors.HasStatusCause(err, CauseRefused
 // Refusal says that a request was not let out, and why. Clients see its Status.
 type Refusal struct {
 	Mode    state.Mode
-	Request Request
+	Request request.Request
 	Reason  string
 }
 

@@ -48,19 +48,3 @@ func (g *Guard) otherServer(out *http.Request) string {
 	}
 	return ""
 }
-
-// overridesMethod reports whether a header asks for another method than the
-// request's: kube-apiserver knows none of them, but something in between may.
-// Some servers read an underscore as a dash.
-func overridesMethod(header http.Header) bool {
-	for name := range header {
-		if len(name) > len("x-http-method-override") || len(name) < len("x-http-method") {
-			continue // at no cost, for most
-		}
-		switch strings.ReplaceAll(strings.ToLower(name), "_", "-") {
-		case "x-http-method", "x-http-method-override", "x-method-override":
-			return true
-		}
-	}
-	return false
-}

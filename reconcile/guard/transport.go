@@ -8,8 +8,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard/request"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
 type transport struct {
@@ -85,15 +87,15 @@ func (t *transport) leave(out *http.Request) (*http.Response, error) {
 	g := t.guard
 	r := g.classify(out)
 	switch {
-	case r.Kind == KindRead && isRead(out):
-	case r.Kind == KindReview && out.Method == http.MethodPost:
+	case r.Kind == request.KindRead && isRead(out):
+	case r.Kind == request.KindReview && out.Method == http.MethodPost:
 	case g.forwards(r) && g.opensForward(out, r):
-	case r.Kind == KindWrite && g.mode == state.ModeActive:
+	case r.Kind == request.KindWrite && g.mode == state.ModeActive:
 		if originOf(out.URL.Scheme, out.URL.Host) != g.grant.origin() {
 			return nil, g.refusal(r, "active mode was granted for "+g.grant.String()+", not for "+out.URL.Scheme+"://"+out.URL.Host)
 		}
-	case r.Kind == KindWrite && g.mode == state.ModeDryRunClient && g.broken.SendAnswered:
-	case r.Kind == KindWrite && g.mode == state.ModeDryRunServer:
+	case r.Kind == request.KindWrite && g.mode == state.ModeDryRunClient && g.broken.SendAnswered:
+	case r.Kind == request.KindWrite && g.mode == state.ModeDryRunServer:
 		if err := g.proveDry(out); err != nil {
 			return nil, g.cannotBeDry(r, err)
 		}
@@ -103,7 +105,7 @@ func (t *transport) leave(out *http.Request) (*http.Response, error) {
 	if reason := g.otherServer(out); reason != "" {
 		return nil, g.refusal(r, reason)
 	}
-	if r.Kind == KindWrite && g.mode == state.ModeActive {
+	if r.Kind == request.KindWrite && g.mode == state.ModeActive {
 		if reason := g.grant.admits(g, out, r); reason != "" {
 			return nil, g.refusal(r, reason)
 		}
@@ -118,12 +120,12 @@ func (t *transport) leave(out *http.Request) (*http.Response, error) {
 // the upgrade below the guard, over SPDY with a POST and over a WebSocket with a
 // GET (transport/spdy, transport/websocket): an upgrade seen here is another
 // client's, and has to be to one of the two.
-func (g *Guard) opensForward(req *http.Request, r Request) bool {
+func (g *Guard) opensForward(req *http.Request, r request.Request) bool {
 	path := g.basePath + "/api/v1/namespaces/" + r.Object.Namespace + "/pods/" + r.Object.Name + "/portforward"
 	return (req.Method == http.MethodGet || req.Method == http.MethodPost) &&
 		req.URL.Path == path && req.URL.RawPath == "" &&
 		(req.Body == nil || req.Body == http.NoBody) &&
-		(r.Kind != KindUpgrade || upgradesTo(req.Header, "SPDY/3.1", "websocket"))
+		(r.Kind != request.KindUpgrade || upgradesTo(req.Header, "SPDY/3.1", "websocket"))
 }
 
 // upgradesTo reports whether a request asks for one protocol, one of these, and
@@ -144,7 +146,7 @@ func upgradesTo(header http.Header, protocols ...string) bool {
 
 // read is leave for what only reads.
 func (t *transport) read(req *http.Request) (*http.Response, error) {
-	if r := t.guard.classify(req); r.Kind != KindRead || !isRead(req) {
+	if r := t.guard.classify(req); r.Kind != request.KindRead || !isRead(req) {
 		return nil, t.guard.refusal(r, "what answers in the server's place may only read from it")
 	}
 	return t.leave(req)
@@ -166,11 +168,11 @@ func (t *transport) refuseRead(req *http.Request, refusal *Refusal) (*http.Respo
 	return Respond(req, http.StatusForbidden, refusal.Status())
 }
 
-func (g *Guard) refusal(r Request, reason string) *Refusal {
+func (g *Guard) refusal(r request.Request, reason string) *Refusal {
 	return &Refusal{Mode: g.mode, Request: r, Reason: reason}
 }
 
-func (g *Guard) cannotBeDry(r Request, err error) error {
+func (g *Guard) cannotBeDry(r request.Request, err error) error {
 	if errors.Is(err, errTooLarge) {
 		return apierrors.NewRequestEntityTooLargeError(err.Error())
 	}
@@ -208,7 +210,7 @@ func (t *transport) deliver(w *write, req, out *http.Request, answer func(*http.
 		return resp, nil
 	}
 	resp.Body = splitBody{bytes.NewReader(body), closer}
-	media := mediaType(resp.Header)
+	media := request.MediaType(resp.Header)
 	if resp.Header.Get("Content-Encoding") != "" {
 		media = "?"
 	}

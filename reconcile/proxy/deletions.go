@@ -7,7 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/fields"
 
-	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard"
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard/request"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -70,8 +70,8 @@ func (d *Deletions) Wrote(w state.WriteFinished) {
 }
 
 // read takes a read that was answered.
-func (d *Deletions) read(client string, r guard.Request, query url.Values, status int) {
-	if d == nil || r.Kind != guard.KindRead || status != 200 {
+func (d *Deletions) read(client string, r request.Request, query url.Values, status int) {
+	if d == nil || r.Kind != request.KindRead || status != 200 {
 		return
 	}
 	id := identity(r.Object)

@@ -23,6 +23,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard"
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard/request"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -71,7 +72,7 @@ func NewLeases(recorder state.Recorder, now func() time.Time) *Leases {
 }
 
 // Takes reports whether a request is about one Lease.
-func (l *Leases) Takes(r guard.Request) bool {
+func (l *Leases) Takes(r request.Request) bool {
 	o := r.Object
 	if o.Group != leaseResource.Group || o.Version != "v1" || o.Resource != leaseResource.Resource || r.Subresource != "" || o.Namespace == "kube-node-lease" {
 		return false
@@ -100,7 +101,7 @@ func Elects(p guard.Pending) bool {
 }
 
 // Answer answers it.
-func (l *Leases) Answer(req *http.Request, r guard.Request, read func(*http.Request) (*http.Response, error)) (*http.Response, error) {
+func (l *Leases) Answer(req *http.Request, r request.Request, read func(*http.Request) (*http.Response, error)) (*http.Response, error) {
 	if r.Verb == "get" && isSet(req.URL.Query(), "watch") {
 		return read(req)
 	}
@@ -227,7 +228,7 @@ func clip(text string) string {
 
 // change carries a verb out on a lease, and gives the answer: the lease, none for
 // a delete. The client's own dry runs change nothing.
-func (l *Leases) change(held *heldLease, req *http.Request, r guard.Request, name string, body []byte) (int, *coordinationv1.Lease, error) {
+func (l *Leases) change(held *heldLease, req *http.Request, r request.Request, name string, body []byte) (int, *coordinationv1.Lease, error) {
 	old := held.lease
 	if old == nil && r.Verb != "create" && r.Verb != "apply" {
 		return 0, nil, apierrors.NewNotFound(leaseResource, name)

@@ -24,7 +24,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard"
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard/request"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/internal/authority"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
@@ -193,7 +193,7 @@ type readKey struct{}
 // clientRead is a request that is no write.
 type clientRead struct {
 	kind    readKind
-	request guard.Request
+	request request.Request
 }
 
 // ServeHTTP lets a request in and passes it on.
@@ -206,7 +206,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		answerWith(w, status)
 		return
 	}
-	r := guard.Classify(req.Method, req.URL, req.Header)
+	r := request.Classify(req.Method, req.URL, req.Header)
 	if kind, ok := kindOf(p.options.Clients.Of(req), r, req.URL.Query()); ok {
 		req = req.WithContext(context.WithValue(req.Context(), readKey{}, clientRead{kind, r}))
 	}

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard"
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard/request"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -38,13 +38,13 @@ type reads struct {
 
 // kindOf is the kind of a request that is no write; ok is false for one that the
 // guard refuses and records itself.
-func kindOf(client string, r guard.Request, query url.Values) (kind readKind, ok bool) {
+func kindOf(client string, r request.Request, query url.Values) (kind readKind, ok bool) {
 	kind = readKind{client: client, verb: r.Verb, object: r.Object}
 	kind.object.Name = ""
 	switch {
-	case r.Kind == guard.KindReview:
+	case r.Kind == request.KindReview:
 		kind.verb = "review"
-	case r.Kind != guard.KindRead:
+	case r.Kind != request.KindRead:
 		return readKind{}, false
 	case r.Object.Resource == "":
 		kind.verb = "get"

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard"
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard/request"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -107,7 +107,7 @@ func TestKindOf(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		kind, ok := kindOf("op", guard.Classify(http.MethodGet, u, nil), u.Query())
+		kind, ok := kindOf("op", request.Classify(http.MethodGet, u, nil), u.Query())
 		got := ""
 		if ok {
 			got = strings.TrimPrefix(state.Describe((&readCount{}).record(kind, "")), "op: ")
@@ -120,11 +120,11 @@ func TestKindOf(t *testing.T) {
 		}
 	}
 	u, _ := url.Parse("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews")
-	if kind, ok := kindOf("op", guard.Classify(http.MethodPost, u, nil), nil); !ok || kind.verb != "review" {
+	if kind, ok := kindOf("op", request.Classify(http.MethodPost, u, nil), nil); !ok || kind.verb != "review" {
 		t.Errorf("a review: %+v, %v", kind, ok)
 	}
 	u, _ = url.Parse("/api/v1/namespaces/a/pods")
-	if kind, ok := kindOf("op", guard.Classify(http.MethodPost, u, nil), nil); ok {
+	if kind, ok := kindOf("op", request.Classify(http.MethodPost, u, nil), nil); ok {
 		t.Errorf("a write counts as a read: %+v", kind)
 	}
 }

@@ -1,4 +1,4 @@
-package guard_test
+package request_test
 
 import (
 	"net/http"
@@ -6,9 +6,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard"
 	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/apiserver/pkg/endpoints/request"
+	apirequest "k8s.io/apiserver/pkg/endpoints/request"
+
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard/request"
 )
 
 func TestClassify(t *testing.T) {
@@ -94,12 +95,12 @@ func TestClassify(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := guard.Classify(test.method, u, test.header)
+		r := request.Classify(test.method, u, test.header)
 		got := strings.TrimSuffix(strings.Join([]string{string(r.Kind), r.Verb, r.Object.String(), r.Subresource}, " "), " ")
 		if got = strings.TrimRight(got, " "); got != test.want {
 			t.Errorf("%s %s\n got %s\nwant %s", test.method, test.path, got, test.want)
 		}
-		if r.Kind == guard.KindUnknown && r.Why == "" {
+		if r.Kind == request.KindUnknown && r.Why == "" {
 			t.Errorf("%s %s: unknown, and nothing says why", test.method, test.path)
 		}
 	}
@@ -120,24 +121,24 @@ func FuzzGuardClassify(f *testing.F) {
 			f.Add(method, path)
 		}
 	}
-	upstream := &request.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api")}
+	upstream := &apirequest.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api")}
 	f.Fuzz(func(t *testing.T, method, path string) {
 		u, err := url.Parse("https://host/" + strings.TrimPrefix(path, "/"))
 		if err != nil {
 			return
 		}
-		r := guard.Classify(method, u, nil)
+		r := request.Classify(method, u, nil)
 		if method == "" {
 			method = http.MethodGet // as net/http sends it
 		}
 		info, err := upstream.NewRequestInfo(&http.Request{Method: method, URL: u})
-		if err != nil && r.Kind != guard.KindUnknown {
+		if err != nil && r.Kind != request.KindUnknown {
 			t.Fatalf("%s %s: upstream says %v, the guard %+v", method, u, err, r)
 		}
 		mutates := method != http.MethodGet && method != http.MethodHead
 
 		switch r.Kind {
-		case guard.KindRead:
+		case request.KindRead:
 			if mutates {
 				t.Fatalf("%s %s: a read: %+v", method, u, r)
 			}
@@ -152,12 +153,12 @@ func FuzzGuardClassify(f *testing.F) {
 					t.Fatalf("%s %s: %s passes as a read", method, u, way)
 				}
 			}
-		case guard.KindReview:
+		case request.KindReview:
 			if method != http.MethodPost || info.Verb != "create" || info.Subresource != "" || !strings.HasSuffix(info.Resource, "reviews") ||
 				info.APIGroup != "authorization.k8s.io" && info.APIGroup != "authentication.k8s.io" {
 				t.Fatalf("%s %s: a review: %+v, upstream %+v", method, u, r, info)
 			}
-		case guard.KindWrite:
+		case request.KindWrite:
 			if !mutates || !info.IsResourceRequest || info.Verb != r.Verb {
 				t.Fatalf("%s %s: a write: %+v, upstream %+v", method, u, r, info)
 			}

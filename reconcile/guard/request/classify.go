@@ -1,4 +1,4 @@
-package guard
+package request
 
 import (
 	"mime"
@@ -7,8 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
 // Kind is what sort of request something is.
@@ -60,7 +61,8 @@ func Classify(method string, u *url.URL, header http.Header) Request {
 	return r
 }
 
-func unknown(verb, why string) Request {
+// Unknown is a request that was not understood, with the reason.
+func Unknown(verb, why string) Request {
 	return Request{Kind: KindUnknown, Verb: verb, Why: why}
 }
 
@@ -69,11 +71,11 @@ func unknown(verb, why string) Request {
 func parse(method string, u *url.URL, header http.Header) Request {
 	verb := strings.ToLower(method)
 	if u.Opaque != "" || u.RawPath != "" && strings.Count(u.RawPath, "/") != strings.Count(u.Path, "/") {
-		return unknown(verb, "the path hides a slash")
+		return Unknown(verb, "the path hides a slash")
 	}
 	parts, clean := split(u.Path)
 	if !clean {
-		return unknown(verb, "the path has empty or dotted segments")
+		return Unknown(verb, "the path has empty or dotted segments")
 	}
 	reads := method == http.MethodGet || method == http.MethodHead
 
@@ -86,14 +88,14 @@ func parse(method string, u *url.URL, header http.Header) Request {
 	case reads && readable(u.Path):
 		return Request{Kind: KindRead, Verb: verb}
 	default:
-		return unknown(verb, "the path is not one of an API object")
+		return Unknown(verb, "the path is not one of an API object")
 	}
 
 	r := Request{Verb: verb, Object: state.Ref{Group: group, Version: version}}
 	watch := false
 	if parts[0] == "watch" || parts[0] == "proxy" {
 		if len(parts) < 2 {
-			return unknown(verb, "the path ends where a resource should follow")
+			return Unknown(verb, "the path ends where a resource should follow")
 		}
 		if parts[0] == "proxy" {
 			r.Kind, r.Verb = KindConnect, "connect"
@@ -232,9 +234,9 @@ func asksUpgrade(header http.Header) bool {
 	return false
 }
 
-// mediaType is the Content-Type without parameters; empty means JSON to the
+// MediaType is the Content-Type without parameters; empty means JSON to the
 // server, and "?" is none at all.
-func mediaType(header http.Header) string {
+func MediaType(header http.Header) string {
 	value := header.Get("Content-Type")
 	if value == "" {
 		return "application/json"
@@ -247,6 +249,22 @@ func mediaType(header http.Header) string {
 }
 
 func isApply(header http.Header) bool {
-	t := mediaType(header)
+	t := MediaType(header)
 	return t == string(types.ApplyYAMLPatchType) || t == string(types.ApplyCBORPatchType)
+}
+
+// overridesMethod reports whether a header asks for another method than the
+// request's: kube-apiserver knows none of them, but something in between may.
+// Some servers read an underscore as a dash.
+func overridesMethod(header http.Header) bool {
+	for name := range header {
+		if len(name) > len("x-http-method-override") || len(name) < len("x-http-method") {
+			continue // at no cost, for most
+		}
+		switch strings.ReplaceAll(strings.ToLower(name), "_", "-") {
+		case "x-http-method", "x-http-method-override", "x-method-override":
+			return true
+		}
+	}
+	return false
 }
