@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 	"sync"
 	"time"
@@ -388,32 +387,4 @@ func message(err error) error {
 		return err
 	}
 	return fmt.Errorf("rejected by the API server: %w", err)
-}
-
-// sameSpec reports whether two states of an object differ in nothing but its
-// status and the server's bookkeeping.
-func sameSpec(a, b map[string]any) bool {
-	return reflect.DeepEqual(withoutBookkeeping(a), withoutBookkeeping(b))
-}
-
-// serverFields of metadata are written by the API server only.
-var serverFields = []string{"uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp",
-	"deletionGracePeriodSeconds", "managedFields", "selfLink"}
-
-func withoutBookkeeping(content map[string]any) map[string]any {
-	trimmed := map[string]any{}
-	for key, value := range content {
-		if key != "status" && key != "metadata" {
-			trimmed[key] = value
-		}
-	}
-	metadata := map[string]any{}
-	original, _ := content["metadata"].(map[string]any)
-	for key, value := range original {
-		if !slices.Contains(serverFields, key) {
-			metadata[key] = value
-		}
-	}
-	trimmed["metadata"] = metadata
-	return trimmed
 }

@@ -3,6 +3,8 @@ package plan
 import (
 	"fmt"
 	"maps"
+	"reflect"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -96,4 +98,32 @@ func restored(content, manifest map[string]any) map[string]any {
 func groupKind(content map[string]any) (group, kind string) {
 	id := identityOf(content)
 	return id.group, id.kind
+}
+
+// sameSpec reports whether two states of an object differ in nothing but its
+// status and the server's bookkeeping.
+func sameSpec(a, b map[string]any) bool {
+	return reflect.DeepEqual(withoutBookkeeping(a), withoutBookkeeping(b))
+}
+
+// serverFields of metadata are written by the API server only.
+var serverFields = []string{"uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp",
+	"deletionGracePeriodSeconds", "managedFields", "selfLink"}
+
+func withoutBookkeeping(content map[string]any) map[string]any {
+	trimmed := map[string]any{}
+	for key, value := range content {
+		if key != "status" && key != "metadata" {
+			trimmed[key] = value
+		}
+	}
+	metadata := map[string]any{}
+	original, _ := content["metadata"].(map[string]any)
+	for key, value := range original {
+		if !slices.Contains(serverFields, key) {
+			metadata[key] = value
+		}
+	}
+	trimmed["metadata"] = metadata
+	return trimmed
 }
