@@ -1,0 +1,16 @@
+//go:build orders
+
+package diff
+
+// orders are the orders in which each set is tried, beside the one it is written in.
+var orders = func() map[string][]order {
+	all := map[string][]order{}
+	for _, set := range []string{"everything", "refused"} {
+		for seed := range uint64(10) {
+			for _, pads := range []int{0, 50, 500} {
+				all[set] = append(all[set], order{seed: seed + 1, pads: pads})
+			}
+		}
+	}
+	return all
+}()
