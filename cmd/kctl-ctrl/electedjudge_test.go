@@ -190,6 +190,12 @@ func underWay(writes *[]sent, r auditedWrite, at time.Time) (began time.Time, fo
 // is named, and has to have been sent before it.
 func checkLate(t *testing.T, v ruling, ways ...*way) {
 	t.Helper()
+	checkLateBy(t, v, shortLease, shortDeadline, ways...)
+}
+
+// checkLateBy is checkLate for another election.
+func checkLateBy(t *testing.T, v ruling, lease, deadline time.Duration, ways ...*way) {
+	t.Helper()
 	for _, w := range ways {
 		writes, under := sentBy(t, w), map[time.Time]int{}
 		for _, b := range v.stray {
@@ -201,10 +207,10 @@ func checkLate(t *testing.T, v ruling, ways ...*way) {
 			if b.who != w.name {
 				continue
 			}
-			if b.done.Sub(b.renewed) > shortLease {
+			if b.done.Sub(b.renewed) > lease {
 				t.Errorf("done after the lease had expired: %s", b)
 			}
-			if began, found := underWay(&writes, b.auditedWrite, b.renewed.Add(shortDeadline)); found {
+			if began, found := underWay(&writes, b.auditedWrite, b.renewed.Add(deadline)); found {
 				if under[b.renewed]++; under[b.renewed] > writers {
 					t.Errorf("more requests are under way than there are writers: %s", b)
 				}
