@@ -31,7 +31,7 @@ var queueColumns = []queueColumn{
 	{title: "CONTROLLER", text: true, cell: func(q *state.QueueStats) string { return OrNone(q.Controller) }},
 	{title: "QUEUE", text: true, always: true, cell: func(q *state.QueueStats) string { return OrNone(q.Name) }},
 	{title: "DEPTH", always: true, cell: func(q *state.QueueStats) string { return figure(q.Depth) }},
-	{title: "WAITING", cell: func(q *state.QueueStats) string { return figure(q.Waiting) }},
+	{title: "DELAYED", cell: func(q *state.QueueStats) string { return figure(q.Waiting) }},
 	{title: "IN FLIGHT", always: true, cell: func(q *state.QueueStats) string { return figure(q.InFlight) }},
 	{title: "WORKERS", wide: true, cell: func(q *state.QueueStats) string { return figure(q.Workers) }},
 	{title: "LONGEST", always: true, cell: func(q *state.QueueStats) string { return lastingFor(q.Longest) }},

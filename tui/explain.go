@@ -2,7 +2,7 @@ package tui
 
 // The paragraphs that head the help of each page.
 const (
-	aboutControllers = `Each row is one control loop of kube-controller-manager. A loop watches objects, and drives what is towards what should be, one key of its queue at a time. Depth counts the keys that it has to do with now: ready, in back-off, and with a worker.`
+	aboutControllers = `Each row is one control loop of kube-controller-manager. A loop watches objects, and drives what is towards what should be, one key of its queue at a time. DEPTH counts the keys that are ready for a worker, as the metric workqueue_depth does; DELAYED those that wait for a time, such as a back-off or a deadline; IN FLIGHT those with a worker.`
 	aboutQueues      = `Each row is a key in the workqueue of a loop: the name of an object that the loop has to look at. A key is ready, with a worker (processing), with a worker and wanted again (dirty), or waits out a delay or a back-off.`
 	aboutInformers   = `Each row is the informer of one type: it lists the objects once, watches for changes, and keeps a copy of them all, the cache. Loops read that cache and not the API server, so a stale cache makes them act on the past. SILENT is a watch that brought bookmarks, one a minute, and has brought nothing for three: b asks the server.`
 	aboutWrites      = `Each row is a request by which something was to change, newest first: who sent it, for which key, what it did to which object, whether it was real or dry, and what the API server said.`

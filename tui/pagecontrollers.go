@@ -26,8 +26,9 @@ func newControllersPage() page {
 		{title: "CONTROLLER", grow: true, min: 26},
 		{title: "STATE", min: 8},
 		{title: "DEPTH", right: true},
+		{title: "DELAYED", right: true, drop: 6},
 		{title: "LAST MINUTE", aging: true, min: 12, max: 20, drop: 3},
-		{title: "FLY", right: true, drop: 5},
+		{title: "IN FLIGHT", right: true, drop: 5},
 		{title: "RETRY", right: true},
 		{title: "SYNC/S", aging: true, right: true},
 		{title: "ERRORS", right: true},
@@ -60,7 +61,7 @@ func controllerSorts() []controllerSort {
 func (s controllerSort) compare(a, b *state.Controller) int {
 	switch s {
 	case byDepth:
-		return cmp.Compare(b.Now.Ready+b.Now.Waiting, a.Now.Ready+a.Now.Waiting)
+		return cmp.Or(cmp.Compare(b.Now.Ready, a.Now.Ready), cmp.Compare(b.Now.Waiting, a.Now.Waiting))
 	case byErrors:
 		return cmp.Compare(b.Errors, a.Errors)
 	case bySyncs:
@@ -122,7 +123,8 @@ func (p *controllersPage) cells(e *env, c *state.Controller) []cell {
 	return []cell{
 		word(render.ShortName(c.Name), styleText),
 		controllerState(e, c),
-		plainCell(count(c.Now.Ready + c.Now.Waiting)),
+		plainCell(count(c.Now.Ready)),
+		plainCell(count(c.Now.Waiting)),
 		word(sparkline(e.trends.depths(c.Name), 12), styleAccent),
 		plainCell(count(c.Now.Processing)),
 		word(count(c.Retries), warnIf(c.Now.Waiting > 0 && c.Retries > 0)),
@@ -133,6 +135,14 @@ func (p *controllersPage) cells(e *env, c *state.Controller) []cell {
 		plainCell(count(c.Writes.Total())),
 		word(firstOf(c.Reason, lastErrorText(e, c)), styleDim),
 	}
+}
+
+// againIf says how many keys in flight were added anew meanwhile.
+func againIf(dirty int) string {
+	if dirty == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", %d of them to run again", dirty)
 }
 
 // lastErrorText is the last error of a controller in a line.
@@ -339,7 +349,7 @@ func (p *controllersPage) detail(e *env, c *state.Controller, w int) []line {
 	}
 	out = append(out, line{}, heading("Queues"))
 	for q := range e.snap.QueuesOf(c.Name) {
-		out = append(out, line{{" " + q.Name, styleBold}, {fmt.Sprintf("  ready %d, waiting %d, processing %d, dirty %d; %d added, %d retries", q.Ready, q.Waiting, q.Processing, q.Dirty, q.Adds, q.Retries), styleText}})
+		out = append(out, line{{" " + q.Name, styleBold}, {fmt.Sprintf("  depth %d, %d delayed, %d in flight%s; %d added, %d retries", q.Ready, q.Waiting, q.Processing, againIf(q.Dirty), q.Adds, q.Retries), styleText}})
 	}
 	out = append(out, p.handlers(e, c)...)
 	out = append(out, line{}, heading("Recent syncs"))

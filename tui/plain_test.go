@@ -27,7 +27,7 @@ func (p *parts) Next(_ context.Context, last *state.Snapshot) (*state.Snapshot, 
 
 func TestPlainPrintsLinesThatStandAlone(t *testing.T) {
 	for page, want := range map[int]string{
-		1: "[CHANGED] deployment, state stopped, depth 3, retry 8",
+		1: "[CHANGED] deployment, state stopped, delayed 3, retry 8",
 		3: "[CHANGED] deployments.apps, state synced, objects 3",
 		7: "shop-operator",
 	} {

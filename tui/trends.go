@@ -40,7 +40,7 @@ func (t *trends) sample(s *state.Snapshot, now time.Time, requests uint64) {
 			r = &trend{}
 			t.controllers[name] = r
 		}
-		r.depth = push(r.depth, c.Now.Ready+c.Now.Waiting+c.Now.Processing)
+		r.depth = push(r.depth, c.Now.Ready)
 		r.syncs = push(r.syncs, c.Syncs)
 	}
 }
@@ -79,7 +79,7 @@ func (t *trends) syncsPerSecond(controller string) float64 {
 
 func (t *trends) requestsPerSecond() float64 { return t.rate(t.requests) }
 
-// depths are the samples of a controller's keys, the latest last.
+// depths are the samples of a controller's ready keys, the latest last.
 func (t *trends) depths(controller string) []int {
 	if r := t.controllers[controller]; r != nil {
 		return r.depth

@@ -221,7 +221,7 @@ func chooseControllers(s *state.Snapshot, names []string) ([]*state.Controller, 
 
 func recordedControllerTable(rows []*state.Controller, wide bool) render.Table {
 	table := render.Table{Columns: []render.Column{
-		{Title: "NAME"}, {Title: "STATUS"}, {Title: "READY", Right: true}, {Title: "WAITING", Right: true}, {Title: "SYNCS", Right: true},
+		{Title: "NAME"}, {Title: "STATUS"}, {Title: "DEPTH", Right: true}, {Title: "DELAYED", Right: true}, {Title: "SYNCS", Right: true},
 		{Title: "ERRORS", Right: true}, {Title: "RETRIES", Right: true}, {Title: "WRITES", Right: true},
 	}}
 	if wide {
