@@ -139,6 +139,9 @@ func TestServerGone(t *testing.T) {
 // A server that says nothing is noticed though no connection breaks. What hangs in
 // it is asked again when it is back; what it was told of meanwhile is not lost.
 func TestServerSilent(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it waits for a connection that is silent for seconds")
+	}
 	server := newServer(t, pod("shop", "web"))
 	set, j := newSet(t, server, Options{Heartbeat: 50 * time.Millisecond})
 	h := open(t, set, pods, Metadata)

@@ -151,6 +151,9 @@ func TestRelistIsAGap(t *testing.T) {
 // A server that was restored from a backup knows nothing of what came after it: that
 // goes from the cache, and the gap is told.
 func TestRestoredServer(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it waits for the back-off of client-go")
+	}
 	// Where a watch had nothing to tell, client-go lists again by itself.
 	for _, c := range []struct{ plain, told, frank bool }{
 		{}, {plain: true}, {told: true}, {plain: true, told: true}, {told: true, frank: true}, {plain: true, told: true, frank: true},

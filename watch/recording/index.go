@@ -5,10 +5,10 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"runtime"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/klauspost/compress/zstd"
@@ -65,6 +65,10 @@ type piece struct {
 // load reads a recording to its end and hands each chunk to add, in order.
 // Decoding, which is most of the work, is done on every core.
 func load(ctx context.Context, r *Reader, add func(piece) error) error {
+	packer, err := newPacker()
+	if err != nil {
+		return err
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	pending := make(chan chan piece, runtime.GOMAXPROCS(0))
@@ -80,7 +84,7 @@ func load(ctx context.Context, r *Reader, add func(piece) error) error {
 				case <-ctx.Done():
 					return
 				}
-				go func() { decoded <- pack(lines) }()
+				go func() { decoded <- pack(lines, packer) }()
 			}
 			if err != nil {
 				if !errors.Is(err, io.EOF) {
@@ -90,7 +94,6 @@ func load(ctx context.Context, r *Reader, add func(piece) error) error {
 			}
 		}
 	}()
-	var err error
 	for decoded := range pending {
 		if p := <-decoded; err == nil {
 			if err = add(p); err == nil {
@@ -123,7 +126,7 @@ func readLines(r *Reader) ([][]byte, error) {
 
 // pack decodes lines, and compresses them. A line is written with its length
 // before it; one that was too long has none.
-func pack(lines [][]byte) piece {
+func pack(lines [][]byte, packer *zstd.Encoder) piece {
 	p := piece{entries: make([]state.Entry, len(lines))}
 	var text []byte
 	for i, line := range lines {
@@ -131,19 +134,19 @@ func pack(lines [][]byte) piece {
 		text = binary.AppendUvarint(text, uint64(len(line)))
 		text = append(text, line...)
 	}
-	p.lines = slices.Clip(packer().EncodeAll(text, nil))
+	p.lines = slices.Clip(packer.EncodeAll(text, nil))
 	return p
 }
 
-// packer compresses chunks, as many at once as there are cores. An encoder of its own
-// for each chunk costs more than compressing one of a few entries.
-var packer = sync.OnceValue(func() *zstd.Encoder {
-	encoder, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithLowerEncoderMem(true))
-	if err != nil { // only options can be wrong
-		panic("recording: compress chunks: " + err.Error())
+// newPacker makes what compresses the chunks of a recording, as many at once as there
+// are cores. Making one for each chunk costs more than compressing a few entries.
+func newPacker() (*zstd.Encoder, error) {
+	packer, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithLowerEncoderMem(true))
+	if err != nil {
+		return nil, fmt.Errorf("compress chunks: %w", err)
 	}
-	return encoder
-})
+	return packer, nil
+}
 
 // unpack gives the entries of a chunk again.
 func unpack(c chunk) ([]state.Entry, error) {

@@ -71,6 +71,9 @@ func write(t testing.TB, path string, before, syncs int) []state.Entry {
 // Anywhere in a recording, and however one got there, the snapshot is that of the
 // entries before.
 func TestPlayerShowsWhatWasFolded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it folds for seconds")
+	}
 	middle := filepath.Join(t.TempDir(), "middle.zst")
 	journal := write(t, middle, 200, 500)
 	_, session := readFile(t, shop)

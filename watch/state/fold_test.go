@@ -158,6 +158,9 @@ func TestOldSnapshotsNeverChange(t *testing.T) {
 // Many goroutines fold from one snapshot and read it; the race detector and
 // the results tell whether they share anything that changes.
 func TestFoldFromOneSnapshotOnManyGoroutines(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it folds for seconds")
+	}
 	base := Fold(nil, longJournal(2000, 0)...)
 	more := longJournal(500, 2000)
 	want := picture(t, Fold(base, more...))
