@@ -19,6 +19,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/utils/ptr"
 
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/programtest"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
@@ -253,12 +254,12 @@ func TestExecStreams(t *testing.T) {
 	p := emptyProof(t)
 	p.seedForOperator(t)
 	command := program(t, append([]string{"exec", "--kubeconfig", p.kubeconfig(t), "--"}, plainOperator(t, "watch")...)...)
-	lines, _, _ := started(t, command)
-	until(t, lines, "waiting for late")
+	lines, _, _ := programtest.Started(t, command)
+	programtest.Until(t, lines, "waiting for late")
 	if _, err := p.client(t).CoreV1().ConfigMaps("default").Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "late"}}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	until(t, lines, "late is here")
+	programtest.Until(t, lines, "late is here")
 	if err := command.Wait(); err != nil {
 		t.Error(err)
 	}

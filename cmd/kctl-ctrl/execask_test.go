@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/programtest"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -172,7 +173,7 @@ func TestCommandIsKilled(t *testing.T) {
 		c.close()
 	}()
 	lines := bufio.NewScanner(in)
-	until(t, lines, "ready")
+	programtest.Until(t, lines, "ready")
 	leave(errLeft)
 	var exit *commandExit
 	if err := <-ended; !errors.As(err, &exit) || exit.code != 128+int(syscall.SIGKILL) {

@@ -12,6 +12,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/programtest"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/approve"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
@@ -70,14 +71,14 @@ func TestAskedExecBrake(t *testing.T) {
 	}
 	lines := bufio.NewScanner(stderr)
 	for round := 1; round <= 2; round++ { // five writes, two by two
-		until(t, lines, "BRAKE: no write leaves any more")
+		programtest.Until(t, lines, "BRAKE: no write leaves any more")
 		if wrote := p.wrote(t, "plain-operator"); len(wrote) != 2*round {
 			t.Errorf("the server has had %q when the brake came on, want %d writes", wrote, 2*round)
 		}
 		if err := command.Process.Signal(syscall.SIGUSR1); err != nil {
 			t.Fatal(err)
 		}
-		until(t, lines, "the brake was released by SIGUSR1")
+		programtest.Until(t, lines, "the brake was released by SIGUSR1")
 	}
 	for lines.Scan() {
 	}

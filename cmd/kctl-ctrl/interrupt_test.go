@@ -7,20 +7,9 @@ import (
 	"slices"
 	"testing"
 	"time"
-)
 
-// readUntil reads until a text has come.
-func readUntil(t testing.TB, from io.Reader, said *bytes.Buffer, text string) {
-	t.Helper()
-	buffer := make([]byte, 4<<10)
-	for !bytes.Contains(said.Bytes(), []byte(text)) {
-		n, err := from.Read(buffer)
-		said.Write(buffer[:n])
-		if err != nil {
-			t.Fatalf("no %q in\n%s", text, said.String())
-		}
-	}
-}
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/programtest"
+)
 
 // BenchmarkInterrupt says how long it takes from Ctrl-C to the first word of run, or
 // to the terminal as it was, and to the end.
@@ -40,10 +29,10 @@ func BenchmarkInterrupt(b *testing.B) {
 			}
 			_ = in.Close()
 			var said bytes.Buffer
-			readUntil(b, out, &said, "2 loops run")
+			programtest.ReadUntil(b, out, &said, "2 loops run")
 			begin := time.Now()
 			_ = command.Process.Signal(os.Interrupt)
-			readUntil(b, out, &said, "stopping the loops")
+			programtest.ReadUntil(b, out, &said, "stopping the loops")
 			word = append(word, time.Since(begin))
 			_, _ = io.Copy(io.Discard, out)
 			_ = command.Wait()

@@ -28,6 +28,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/programtest"
 )
 
 // denied is how a missing right shows in what the program prints.
@@ -187,7 +189,7 @@ func startLeastCluster(t *testing.T) *leastCluster {
 		_ = in.Close()
 		_ = sandbox.Wait()
 	})
-	until(t, bufio.NewScanner(out), "there")
+	programtest.Until(t, bufio.NewScanner(out), "there")
 	config, err := clientcmd.BuildConfigFromFlags("", c.kubeconfig)
 	if err != nil {
 		t.Fatal(err)

@@ -1,15 +1,12 @@
 package main
 
 import (
-	"bufio"
 	"context"
-	"io"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 )
@@ -35,29 +32,6 @@ func program(t testing.TB, args ...string) *exec.Cmd {
 	return command
 }
 
-// started starts a process, which does not outlive the test. What it has said on its
-// standard error is told where the test fails.
-func started(t *testing.T, command *exec.Cmd) (lines *bufio.Scanner, stdout io.Reader, stderr *strings.Builder) {
-	t.Helper()
-	stderr = &strings.Builder{}
-	command.Stderr = stderr
-	stdout, err := command.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := command.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = command.Process.Kill()
-		_ = command.Wait()
-		if t.Failed() && stderr.Len() > 0 {
-			t.Logf("%q said %s", command.Args, stderr)
-		}
-	})
-	return bufio.NewScanner(stdout), stdout, stderr
-}
-
 // repository is the root of the source tree.
 func repository(t testing.TB) string {
 	t.Helper()
@@ -66,20 +40,6 @@ func repository(t testing.TB) string {
 		t.Fatal(err)
 	}
 	return root
-}
-
-// until reads lines until one contains the text, and returns all of them.
-func until(t *testing.T, lines *bufio.Scanner, text string) string {
-	t.Helper()
-	var read strings.Builder
-	for lines.Scan() {
-		read.WriteString(lines.Text() + "\n")
-		if strings.Contains(lines.Text(), text) {
-			return read.String()
-		}
-	}
-	t.Fatalf("no line with %q in\n%s", text, read.String())
-	return ""
 }
 
 func TestHealthStaysOnLoopback(t *testing.T) {

@@ -11,6 +11,8 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/programtest"
 )
 
 // Who only stands by says so from the first line to the last, and --for bounds it.
@@ -117,7 +119,7 @@ func TestClosedPipeGivesTheLeaseBack(t *testing.T) {
 	if err := p.Start(); err != nil {
 		t.Fatal(err)
 	}
-	until(t, bufio.NewScanner(out), "1 loop runs: deployment")
+	programtest.Until(t, bufio.NewScanner(out), "1 loop runs: deployment")
 	_ = out.Close()
 	_ = p.Wait()
 	if code := p.ProcessState.ExitCode(); code != exitInterrupted || said.String() != "" {

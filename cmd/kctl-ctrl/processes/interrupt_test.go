@@ -44,23 +44,10 @@ func TestInterruptIsAnsweredFirst(t *testing.T) {
 	}
 	_ = in.Close()
 	var said bytes.Buffer
-	readUntil(t, out, &said, "1 loop runs: deployment")
+	programtest.ReadUntil(t, out, &said, "1 loop runs: deployment")
 	freeze(t, command.Process.Pid)
 	_ = command.Process.Signal(os.Interrupt)
 	_, _ = io.Copy(&said, out)
 	_ = command.Wait()
 	programtest.InOrder(t, said.String(), "1 loop runs: deployment", "stopping the loops", "1 controller ")
-}
-
-// readUntil reads until a text has come.
-func readUntil(t testing.TB, from io.Reader, said *bytes.Buffer, text string) {
-	t.Helper()
-	buffer := make([]byte, 4<<10)
-	for !bytes.Contains(said.Bytes(), []byte(text)) {
-		n, err := from.Read(buffer)
-		said.Write(buffer[:n])
-		if err != nil {
-			t.Fatalf("no %q in\n%s", text, said.String())
-		}
-	}
 }

@@ -4,6 +4,7 @@ package programtest
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -176,3 +177,16 @@ var tools = struct {
 	sync.Mutex
 	built map[string]string
 }{built: map[string]string{}}
+
+// ReadUntil reads until a text has come.
+func ReadUntil(t testing.TB, from io.Reader, said *bytes.Buffer, text string) {
+	t.Helper()
+	buffer := make([]byte, 4<<10)
+	for !bytes.Contains(said.Bytes(), []byte(text)) {
+		n, err := from.Read(buffer)
+		said.Write(buffer[:n])
+		if err != nil {
+			t.Fatalf("no %q in\n%s", text, said.String())
+		}
+	}
+}
