@@ -84,7 +84,7 @@ func (t *Tap) Changed() <-chan struct{} { return t.changed.wait() }
 func (q *queue[K]) activity(a *Activity) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if n := q.orig.length(); n > 0 {
+	if n := q.ready(); n > 0 {
 		a.Ready += n
 		a.moving = append(a.moving, fmt.Sprintf("%s: %d ready in queue %s", q.controller, n, q.name))
 	}

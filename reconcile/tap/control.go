@@ -226,6 +226,10 @@ func (q *queue[K]) extract(item K) bool {
 	if q.down {
 		return false // what is taken out could not be put back
 	}
+	if e := q.hand; e != nil && e.item == item {
+		q.hand = nil
+		return true
+	}
 	all := make([]K, 0, q.orig.length())
 	for range cap(all) {
 		k, _ := q.orig.get()

@@ -42,11 +42,15 @@ type queue[K comparable] struct {
 
 	paused bool
 	next   []K // what Get hands out though paused
-	// held is the key that a breakpoint stopped at, the first in the original;
-	// stopped says that the rest of the controller has yet to be paused. exempt is
-	// a key that was held and is let go: it is not held again.
+	// held is the key that a breakpoint stopped at; stopped says that the rest of
+	// the controller has yet to be paused. exempt is a key that was held and is let
+	// go: it is not held again.
 	held, exempt *entry[K]
 	stopped      bool
+	// hand is a ready key that a breakpoint stopped: it was taken from the original
+	// and is the next to be handed out. The original counts it as being processed;
+	// additions to it are merged here, and do not reach the original.
+	hand *entry[K]
 }
 
 // entry is what the queue knows of a key that is in it.
@@ -146,7 +150,9 @@ func (q *queue[K]) release(e *entry[K]) {
 
 // put makes the key of e ready by the original's method add.
 func (q *queue[K]) put(e *entry[K], add func(K), now time.Time, cause state.Cause, causes int) {
-	add(e.item)
+	if e != q.hand {
+		add(e.item)
+	}
 	if e.ready {
 		e.causes += causes
 		return
@@ -243,8 +249,8 @@ func (q *queue[K]) take() (item K, ok bool) {
 			return item, true
 		}
 	}
-	for q.orig.length() > 0 && !q.paused {
-		item, shutdown := q.orig.get()
+	for q.ready() > 0 && !q.paused {
+		item, shutdown := q.first()
 		switch {
 		case shutdown:
 			return item, false
@@ -258,8 +264,26 @@ func (q *queue[K]) take() (item K, ok bool) {
 	return *new(K), false
 }
 
-// hold puts an item that was just taken back to the front of the original, and
-// pauses the queue, where a breakpoint asks for it.
+// ready counts the keys that may be taken.
+func (q *queue[K]) ready() int {
+	if q.hand != nil {
+		return q.orig.length() + 1
+	}
+	return q.orig.length()
+}
+
+// first takes the key that is in hand, or else the first of the original. It is
+// called when one of the two is there.
+func (q *queue[K]) first() (item K, shutdown bool) {
+	if e := q.hand; e != nil {
+		q.hand = nil
+		return e.item, false
+	}
+	return q.orig.get()
+}
+
+// hold keeps an item that was just taken in hand, and pauses the queue, where a
+// breakpoint asks for it.
 func (q *queue[K]) hold(item K) bool {
 	e, now := q.entry(item), time.Now()
 	if q.down || e == q.exempt {
@@ -269,17 +293,10 @@ func (q *queue[K]) hold(item K) bool {
 	if number == 0 {
 		return false
 	}
-	q.orig.done(item)
-	q.orig.add(item)
-	for range q.orig.length() - 1 {
-		other, _ := q.orig.get()
-		q.orig.done(other)
-		q.orig.add(other)
-	}
 	if !e.ready { // added to the original behind the decorator's back
 		e.ready, e.since, e.cause, e.causes = true, now, state.Cause{Kind: state.CauseUnknown}, 1
 	}
-	q.paused, q.next, q.held, q.stopped = true, nil, e, true
+	q.paused, q.next, q.held, q.hand, q.stopped = true, nil, e, e, true
 	q.tap.rec.Record(state.Note{Source: q.controller, Warning: true, Text: fmt.Sprintf("BREAK %d: it is paused before %s", number, e.name)})
 	q.tap.changed.notify()
 	return true
@@ -332,7 +349,11 @@ func (q *queue[K]) Done(item K) {
 }
 
 // Len is workqueue.TypedInterface's.
-func (q *queue[K]) Len() int { return q.orig.length() }
+func (q *queue[K]) Len() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.ready()
+}
 
 // ShuttingDown is workqueue.TypedInterface's.
 func (q *queue[K]) ShuttingDown() bool { return q.orig.ending() }
@@ -355,6 +376,12 @@ func (q *queue[K]) close() {
 	q.down = true
 	q.cond.Broadcast()
 	q.dropDelayed()
+	if e := q.hand; e != nil {
+		// A drain would wait for it.
+		q.hand = nil
+		q.orig.done(e.item)
+		q.orig.add(e.item)
+	}
 	q.held, q.exempt = nil, nil
 	q.tap.changed.notify()
 	q.mu.Unlock()
