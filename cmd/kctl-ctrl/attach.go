@@ -19,6 +19,7 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/attach"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/connect"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/explain"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -210,7 +211,7 @@ func (a *attachFlags) start(ctx context.Context, streams genericiooptions.IOStre
 	run := &runOptions{IOStreams: streams, kubeconfig: in.flags, controllers: a.controllers}
 	if err := run.startOnCluster(ctx, s, state.ModeDryRunClient, progress.line); err != nil {
 		closing()
-		return nil, nil, causeOf(ctx, err)
+		return nil, nil, explain.Cause(ctx, err)
 	}
 	if off := forbidden(s.manager.Load().Statuses()); len(off) > 0 {
 		a.missing += len(off)

@@ -20,6 +20,7 @@ import (
 
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/tap"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/attach"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/explain"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/owners"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/redact"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
@@ -362,7 +363,7 @@ func typeOfStore(store *tap.Store) owners.Type {
 }
 
 func unasked(err error, what string) *state.ServerView {
-	return &state.ServerView{Freshness: state.Unasked, Reason: explain(err, what).Error(), Asked: time.Now().UTC()}
+	return &state.ServerView{Freshness: state.Unasked, Reason: explain.Error(err, what).Error(), Asked: time.Now().UTC()}
 }
 
 // atLeast compares resourceVersions; those that are no numbers are equal or not.

@@ -16,6 +16,7 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
 	"github.com/kctl-ctrl/kctl-ctrl/render"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/attach"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/explain"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -147,7 +148,7 @@ func (o *cacheOptions) run(ctx context.Context, args []string) error {
 	defer cancel()
 	view, process, err := o.read(ctx)
 	if err != nil {
-		return causeOf(ctx, err)
+		return explain.Cause(ctx, err)
 	}
 	if err := o.print(view, process); err != nil {
 		return err

@@ -12,6 +12,7 @@ import (
 
 	"github.com/kctl-ctrl/kctl-ctrl/watch/attach"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/connect"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/explain"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/informers"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
@@ -38,7 +39,7 @@ func (c *ownCache) view(ctx context.Context) (state.CacheView, error) {
 	c.progress("asking for the types of the API server")
 	t, err := (&servedTypes{config: c.config}).find(ctx, q.Type)
 	if err != nil {
-		return state.CacheView{}, c.late(ctx, explain(err, "look for the type "+q.Type))
+		return state.CacheView{}, c.late(ctx, explain.Error(err, "look for the type "+q.Type))
 	}
 	if !t.Namespaced {
 		q.Namespace = ""
@@ -87,7 +88,7 @@ func (c *ownCache) sync(ctx context.Context, handle *informers.Handle) error {
 			return nil
 		}
 		if err := handle.Refused(); err != nil {
-			return explain(err, "list and watch "+stats.Type)
+			return explain.Error(err, "list and watch "+stats.Type)
 		}
 		c.progress(readSoFar(stats))
 		select {

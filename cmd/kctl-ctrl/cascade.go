@@ -12,6 +12,7 @@ import (
 
 	"github.com/kctl-ctrl/kctl-ctrl/render"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/document"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/explain"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/owners"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
@@ -114,7 +115,7 @@ func (o *cascadeOptions) run(ctx context.Context) error {
 	}
 	cascade, err := o.play(ctx, c, targets, policy)
 	if err != nil {
-		return explain(err, "read owners")
+		return explain.Error(err, "read owners")
 	}
 	cascade.Cost.Duration = o.now().Sub(started)
 	progress.done()

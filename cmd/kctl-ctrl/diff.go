@@ -17,6 +17,7 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/sandbox"
 	"github.com/kctl-ctrl/kctl-ctrl/render"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/document"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/explain"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -141,7 +142,7 @@ func (o *diffOptions) run(ctx context.Context) error {
 	result, err := o.simulate(ctx, s, in)
 	s.shutDown(o.ErrOut)
 	if err != nil {
-		return causeOf(ctx, err)
+		return explain.Cause(ctx, err)
 	}
 	if err := o.print(result, in.color); err != nil {
 		return err

@@ -14,6 +14,7 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard/request"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/connect"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/explain"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -34,7 +35,7 @@ func localGroups(ctx context.Context, target connect.Target) (func(string) bool,
 }
 
 func localGroupsOf(ctx context.Context, config *rest.Config) (func(string) bool, error) {
-	client, err := discovery.NewDiscoveryClientForConfig(forQuestions(config))
+	client, err := discovery.NewDiscoveryClientForConfig(connect.ForQuestions(config))
 	if err != nil {
 		return nil, fmt.Errorf("make a client for %s: %w", config.Host, err)
 	}
@@ -44,10 +45,10 @@ func localGroupsOf(ctx context.Context, config *rest.Config) (func(string) bool,
 			if apierrors.IsForbidden(err) {
 				return request.BuiltinGroup, nil
 			}
-			return nil, explain(err, "ask "+config.Host+" which API groups it serves itself")
+			return nil, explain.Error(err, "ask "+config.Host+" which API groups it serves itself")
 		}
 		groups, err := trustedGroups(raw)
-		return groups, explain(err, "read what "+config.Host+" says of its API groups")
+		return groups, explain.Error(err, "read what "+config.Host+" says of its API groups")
 	}}
 	if err := t.renew(ctx); err != nil {
 		return nil, err

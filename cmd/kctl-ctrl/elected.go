@@ -222,7 +222,7 @@ func (s *session) candidate(of election.Component, target connect.Target, confir
 		return nil, err
 	}
 	config.UserAgent += "/leader-election"
-	config.Wrap(unretried)
+	config.Wrap(connect.Unretried)
 	// As upstream has it (client-go's resourcelock.NewFromKubeconfig).
 	config.Timeout = max(time.Second, c.RenewDeadline.Duration/2)
 	client, err := kubernetes.NewForConfig(config)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/kctl-ctrl/kctl-ctrl/watch/explain"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -20,7 +21,7 @@ func (o *runOptions) stillMay(ctx context.Context, s *session, c standing, befor
 		now = said.version
 	}
 	if err != nil {
-		return causeOf(ctx, fmt.Errorf("the lease was acquired, and is given back: %w", err))
+		return explain.Cause(ctx, fmt.Errorf("the lease was acquired, and is given back: %w", err))
 	}
 	if now != before {
 		s.hub.Record(state.Note{Source: "election", Text: state.OneLine(fmt.Sprintf("the API server is %s now; it was %s before the wait for the lease", now, before))})

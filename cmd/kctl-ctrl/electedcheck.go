@@ -14,6 +14,7 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/rights"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/connect"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/explain"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -37,13 +38,13 @@ func (o *runOptions) preflight(ctx context.Context, c standing) (answered, error
 	if err := actAsOne(o.impersonate, config); err != nil {
 		return answered{}, err
 	}
-	client, err := kubernetes.NewForConfig(forQuestions(config))
+	client, err := kubernetes.NewForConfig(connect.ForQuestions(config))
 	if err != nil {
 		return answered{}, fmt.Errorf("make a client for context %q: %w", name, err)
 	}
 	info, err := discovery.ToServerVersionInterfaceWithContext(client.Discovery()).ServerVersionWithContext(ctx)
 	if err != nil {
-		return answered{}, explain(err, fmt.Sprintf("ask the API server of context %q for its version", name))
+		return answered{}, explain.Error(err, fmt.Sprintf("ask the API server of context %q for its version", name))
 	}
 	if err := election.CheckServer(info); err != nil {
 		return answered{}, err
@@ -54,7 +55,7 @@ func (o *runOptions) preflight(ctx context.Context, c standing) (answered, error
 	lease := component.Generic.LeaderElection
 	held, err := o.replaced().CheckLease(ctx, client, lease.ResourceNamespace, lease.ResourceName)
 	if err != nil {
-		return answered{}, explain(err, fmt.Sprintf("look at the lease of context %q", name))
+		return answered{}, explain.Error(err, fmt.Sprintf("look at the lease of context %q", name))
 	}
 	loops, err := o.loopRights(component)
 	if err != nil {
@@ -86,7 +87,7 @@ func (o *runOptions) someRun(client discovery.DiscoveryInterface, component *kub
 	if len(loops) > 0 {
 		absent, err := controllers.NotServed(client, loops)
 		if err != nil {
-			return explain(err, "ask the API server for its types")
+			return explain.Error(err, "ask the API server for its types")
 		}
 		if len(absent) < len(loops) {
 			return nil

@@ -8,6 +8,7 @@ import (
 	kubectrlmgrconfig "k8s.io/kubernetes/pkg/controller/apis/config"
 
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/election"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/explain"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -37,7 +38,7 @@ func (t *tenure) acquire(ctx context.Context) error {
 		return err
 	}
 	if err := t.e.Acquire(ctx); err != nil {
-		return explain(err, "hold the lease "+t.e.Lease()+" of context "+t.context)
+		return explain.Error(err, "hold the lease "+t.e.Lease()+" of context "+t.context)
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

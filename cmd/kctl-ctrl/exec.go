@@ -16,6 +16,7 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/plan"
 	"github.com/kctl-ctrl/kctl-ctrl/render"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/explain"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -336,7 +337,7 @@ func (o *execOptions) work(ctx context.Context, s *session, signals *signalPasse
 func (o *execOptions) prepare(ctx context.Context, s *session, mode state.Mode, objects []plan.Object, command *userCommand, progress func(string)) error {
 	kubeconfig, err := o.startProxy(ctx, s, mode, objects, progress)
 	if err != nil {
-		return causeOf(ctx, err)
+		return explain.Cause(ctx, err)
 	}
 	if s.manager.Load() != nil { // there is something to look into
 		s.attachable("exec")

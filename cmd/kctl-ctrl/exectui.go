@@ -21,6 +21,7 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/plan"
 	"github.com/kctl-ctrl/kctl-ctrl/render"
 	"github.com/kctl-ctrl/kctl-ctrl/tui"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/explain"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -110,7 +111,7 @@ func (o *execOptions) connectScreen(ctx context.Context, s *session, mode state.
 		reading, err = readOnlyConfig(o.kubeconfig)
 	}
 	if err != nil {
-		return nil, causeOf(ctx, err)
+		return nil, explain.Cause(ctx, err)
 	}
 	return s.screenParts(reading, *o.kubeconfig.Namespace, kubeconfig)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/proxy"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/sandbox"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/connect"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/explain"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -169,13 +170,13 @@ func (o *execOptions) wayToCluster(ctx context.Context, s *session, mode state.M
 		return nil, err
 	}
 	s.config = way.config
-	client, err := discovery.NewDiscoveryClientForConfig(forQuestions(way.config))
+	client, err := discovery.NewDiscoveryClientForConfig(connect.ForQuestions(way.config))
 	if err != nil {
 		return nil, fmt.Errorf("make a client for context %q: %w", name, err)
 	}
 	version, err := client.ServerVersionWithContext(ctx)
 	if err != nil {
-		return nil, explain(err, fmt.Sprintf("ask the API server of context %q for its version", name))
+		return nil, explain.Error(err, fmt.Sprintf("ask the API server of context %q for its version", name))
 	}
 	s.hub.Record(o.started(mode, name, version.GitVersion))
 	return way, nil

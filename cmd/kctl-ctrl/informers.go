@@ -14,6 +14,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/kctl-ctrl/kctl-ctrl/render"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/explain"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -77,7 +78,7 @@ func (o *informersOptions) run(ctx context.Context, types []string) error {
 	defer cancel()
 	host, closing, err := o.attach.open(ctx, o.IOStreams, o.cluster)
 	if err != nil {
-		return causeOf(ctx, err)
+		return explain.Cause(ctx, err)
 	}
 	defer closing()
 	if o.attach.recording.given() {
@@ -85,7 +86,7 @@ func (o *informersOptions) run(ctx context.Context, types []string) error {
 	}
 	stores, err := host.Informers(ctx)
 	if err != nil {
-		return causeOf(ctx, err)
+		return explain.Cause(ctx, err)
 	}
 	if stores, err = chooseStores(stores, types); err != nil {
 		return err

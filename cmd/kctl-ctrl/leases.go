@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/kctl-ctrl/kctl-ctrl/render"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/explain"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/leases"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
@@ -122,7 +123,7 @@ func (o *leasesOptions) run(ctx context.Context) error {
 	clusters = slices.DeleteFunc(clusters, func(c *leaseCluster) bool { return c == nil })
 	failure := errors.Join(failures...)
 	if len(clusters) == 0 {
-		return causeOf(ctx, failure)
+		return explain.Cause(ctx, failure)
 	}
 	some, err := o.show(clusters, len(contexts) > 1)
 	if err != nil {
@@ -168,18 +169,18 @@ func (o *leasesOptions) read(ctx context.Context, in clusterContext) (*leaseClus
 	c.resolver = leases.NewResolver(c.reader)
 	what := "list leases " + scopeOf(c.query.Namespace) + in.suffix()
 	if c.items, c.resourceVersion, err = c.reader.List(ctx, c.query); err != nil {
-		return nil, explain(err, what)
+		return nil, explain.Error(err, what)
 	}
 	if missing := leases.Missing(c.query, c.items); len(missing) > 0 && !o.watch {
 		notFound := apierrors.NewNotFound(schema.GroupResource{Group: "coordination.k8s.io", Resource: "leases"}, strings.Join(missing, ", "))
-		return nil, explain(notFound, "get leases "+scopeOf(c.query.Namespace)+in.suffix())
+		return nil, explain.Error(notFound, "get leases "+scopeOf(c.query.Namespace)+in.suffix())
 	}
 	var wg sync.WaitGroup
 	wg.Go(func() { c.resolver.Resolve(ctx, c.items) })
 	wg.Go(func() {
 		var err error
 		if c.candidates, err = c.reader.Candidates(ctx, c.query); err != nil {
-			fmt.Fprintln(o.ErrOut, "candidates are not shown:", explain(err, "list leasecandidates"+in.suffix()))
+			fmt.Fprintln(o.ErrOut, "candidates are not shown:", explain.Error(err, "list leasecandidates"+in.suffix()))
 		}
 	})
 	wg.Wait()
@@ -198,7 +199,7 @@ func (o *leasesOptions) read(ctx context.Context, in clusterContext) (*leaseClus
 // remark says on standard error what the reader of the table should know.
 func (o *leasesOptions) remark(c *leaseCluster, in clusterContext) {
 	for what, err := range c.resolver.Gaps() {
-		fmt.Fprintf(o.ErrOut, "holders are not looked for among %s: %v\n", what, explain(err, "list "+what+in.suffix()))
+		fmt.Fprintf(o.ErrOut, "holders are not looked for among %s: %v\n", what, explain.Error(err, "list "+what+in.suffix()))
 	}
 	if offset := c.clock.Offset(); offset != 0 {
 		where := "ahead of"
@@ -342,7 +343,7 @@ func (o *leasesOptions) follow(ctx context.Context, clusters []*leaseCluster, se
 			err := c.reader.Follow(ctx, c.query, c.items, c.resourceVersion, leases.FollowOptions{
 				Now: c.clock.Now, After: time.After,
 				Lost: func(err error) {
-					fmt.Fprintln(o.ErrOut, "lost, trying again:", explain(err, "watch leases "+scopeOf(c.query.Namespace)+in.suffix()))
+					fmt.Fprintln(o.ErrOut, "lost, trying again:", explain.Error(err, "watch leases "+scopeOf(c.query.Namespace)+in.suffix()))
 				},
 			}, func(change leases.Change) error {
 				if change.Renewal && !o.renewals || o.expired && change.Lease.State != state.LeaseExpired {
@@ -358,7 +359,7 @@ func (o *leasesOptions) follow(ctx context.Context, clusters []*leaseCluster, se
 				defer printing.Unlock()
 				return o.printChange(change, several)
 			})
-			if failures[i] = explain(err, "watch leases "+scopeOf(c.query.Namespace)+in.suffix()); err != nil {
+			if failures[i] = explain.Error(err, "watch leases "+scopeOf(c.query.Namespace)+in.suffix()); err != nil {
 				cancel()
 			}
 		})

@@ -7,6 +7,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+
+	"github.com/kctl-ctrl/kctl-ctrl/watch/explain"
 )
 
 // checkNamespace refuses to take a lease for a namespace that is not there. Empty is
@@ -22,5 +24,5 @@ func checkNamespace(ctx context.Context, client kubernetes.Interface, name, clus
 	case apierrors.IsForbidden(err):
 		return nil
 	}
-	return explain(err, fmt.Sprintf("look for namespace %q of context %q", name, cluster))
+	return explain.Error(err, fmt.Sprintf("look for namespace %q of context %q", name, cluster))
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/sandbox"
 	"github.com/kctl-ctrl/kctl-ctrl/render"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/connect"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/explain"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -60,13 +61,13 @@ func (o *runOptions) startOnCluster(ctx context.Context, s *session, mode state.
 		return err
 	}
 	progress("connecting to " + name)
-	client, err := discovery.NewDiscoveryClientForConfig(forQuestions(s.config))
+	client, err := discovery.NewDiscoveryClientForConfig(connect.ForQuestions(s.config))
 	if err != nil {
 		return fmt.Errorf("make a client for context %q: %w", name, err)
 	}
 	version, err := client.ServerVersionWithContext(ctx)
 	if err != nil {
-		return explain(err, fmt.Sprintf("ask the API server of context %q for its version", name))
+		return explain.Error(err, fmt.Sprintf("ask the API server of context %q for its version", name))
 	}
 	s.hub.Record(o.started(mode, name, version.GitVersion))
 	s.foreign = &standing{name, target, component}

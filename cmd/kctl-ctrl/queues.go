@@ -18,6 +18,7 @@ import (
 
 	"github.com/kctl-ctrl/kctl-ctrl/render"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/attach"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/explain"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/metrics"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
@@ -175,14 +176,14 @@ func (o *queuesOptions) run(ctx context.Context) error {
 		if len(contexts) > 1 {
 			return errors.New("--watch follows one context: choose one with --context")
 		}
-		return causeOf(ctx, o.follow(ctx, contexts[0]))
+		return explain.Cause(ctx, o.follow(ctx, contexts[0]))
 	}
 	queues, process, err := o.read(ctx, contexts)
 	if o.attach.recording.given() {
 		o.now = o.attach.recording.now // ages are those of then
 	}
 	if err != nil {
-		return causeOf(ctx, err)
+		return explain.Cause(ctx, err)
 	}
 	if queues, err = o.arrange(queues); err != nil {
 		return err

@@ -18,6 +18,7 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard"
 	"github.com/kctl-ctrl/kctl-ctrl/render"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/connect"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/explain"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/metrics"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
@@ -64,11 +65,11 @@ func (o *queuesOptions) scrapeURL(ctx context.Context) ([]state.QueueStats, stat
 // one: explain's next steps are about kubeconfigs.
 func explainURL(err error) error {
 	var dns *net.DNSError
-	if !errors.As(err, &dns) && !errors.Is(err, syscall.ECONNREFUSED) && !isTimeout(err) {
+	if !errors.As(err, &dns) && !errors.Is(err, syscall.ECONNREFUSED) && !explain.Timeout(err) {
 		return err
 	}
-	reason, _ := diagnose(err)
-	return &explained{text: render.Sanitise("ask for metrics: " + reason + ": check --metrics-url"), err: err}
+	reason, _ := explain.Diagnose(err)
+	return &explain.Explained{Text: render.Sanitise("ask for metrics: " + reason + ": check --metrics-url"), Err: err}
 }
 
 // scrapePod reads the metrics of a pod through the API server.
@@ -99,7 +100,7 @@ func (o *queuesOptions) withPod(ctx context.Context, in clusterContext, use func
 	}
 	endpoint, err := metrics.Locate(ctx, client, namespace, o.source.from)
 	if err != nil {
-		return explain(err, "find "+o.source.from)
+		return explain.Error(err, "find "+o.source.from)
 	}
 	if endpoint.Remark != "" {
 		fmt.Fprintln(o.ErrOut, "warning:", render.Sanitise(endpoint.Remark))
@@ -125,7 +126,7 @@ func (o *queuesOptions) withEndpoint(ctx context.Context, flags *genericclioptio
 	}
 	forward, err := connect.Forward(ctx, config, e.Namespace, e.Pod, e.Port)
 	if err != nil {
-		return explain(err, "read the metrics of pod "+e.Namespace+"/"+e.Pod)
+		return explain.Error(err, "read the metrics of pod "+e.Namespace+"/"+e.Pod)
 	}
 	defer func() { _ = forward.Close() }()
 	client, err := o.source.client(e.URL(), config, forward)

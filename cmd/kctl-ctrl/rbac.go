@@ -20,6 +20,7 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/simulate/scheduler"
 	"github.com/kctl-ctrl/kctl-ctrl/render"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/connect"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/explain"
 )
 
 type rbacOptions struct {
@@ -304,7 +305,7 @@ func (o *rbacOptions) lacks(ctx context.Context, rules []rights.Rule) ([]rights.
 	progress.line("asking what you may")
 	missing, err := rights.Missing(ctx, client, all)
 	if err != nil {
-		return nil, explain(err, "ask the API server what you may")
+		return nil, explain.Error(err, "ask the API server what you may")
 	}
 	return rights.Only(rules, missing), nil
 }

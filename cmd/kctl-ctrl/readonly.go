@@ -34,5 +34,5 @@ func readOnlyConfig(flags *genericclioptions.ConfigFlags) (*rest.Config, error) 
 	// The versions that are asked for are this program's choice: a warning that
 	// one is deprecated is nothing the user could act on.
 	config.WarningHandler = rest.NoWarnings{}
-	return forQuestions(config), nil
+	return connect.ForQuestions(config), nil
 }

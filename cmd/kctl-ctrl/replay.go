@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	"github.com/kctl-ctrl/kctl-ctrl/watch/explain"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/recording"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
@@ -77,7 +78,7 @@ func (o *replayOptions) run(ctx context.Context, path string) error {
 	defer reader.Close()
 	snapshot, err := o.print(ctx, reader)
 	if err != nil {
-		return causeOf(ctx, err)
+		return explain.Cause(ctx, err)
 	}
 	if err := o.journal.summarise(o.IOStreams, snapshot); err != nil {
 		return err

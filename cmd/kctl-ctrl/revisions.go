@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/restmapper"
 
 	"github.com/kctl-ctrl/kctl-ctrl/render"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/explain"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/revisions"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
@@ -126,7 +127,7 @@ func (o *revisionsOptions) run(ctx context.Context) error {
 	progress.done()
 	switch {
 	case err != nil:
-		return causeOf(ctx, err)
+		return explain.Cause(ctx, err)
 	case o.compare != "":
 		return o.showDiff(history, from, to)
 	case o.undo != "":
@@ -157,7 +158,7 @@ func (o *revisionsOptions) read(ctx context.Context) (*revisions.Reader, *revisi
 	} else {
 		mapping, err := mappingOf(config, o.typeWord)
 		if err != nil {
-			return nil, nil, explain(err, fmt.Sprintf("find the type %q", o.typeWord))
+			return nil, nil, explain.Error(err, fmt.Sprintf("find the type %q", o.typeWord))
 		}
 		target.Resource, target.Kind = mapping.Resource, mapping.GroupVersionKind.Kind
 		if mapping.Scope.Name() == meta.RESTScopeNameRoot {
@@ -182,9 +183,9 @@ func (o *revisionsOptions) read(ctx context.Context) (*revisions.Reader, *revisi
 func explainRead(err error) error {
 	var attempt *revisions.ReadError
 	if errors.As(err, &attempt) {
-		return explain(attempt.Err, attempt.What)
+		return explain.Error(attempt.Err, attempt.What)
 	}
-	return explain(err, "read the revisions")
+	return explain.Error(err, "read the revisions")
 }
 
 // mappingOf finds a type by any of its words, as kubectl does: plural, singular,

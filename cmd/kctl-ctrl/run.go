@@ -18,6 +18,7 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/plan"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/sandbox"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/simulate/scheduler"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/explain"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -300,7 +301,7 @@ func (o *runOptions) work(ctx context.Context, s *session, mode state.Mode, obje
 		err = o.startOnCluster(ctx, s, mode, progress.line)
 	}
 	if err != nil {
-		return causeOf(ctx, err)
+		return explain.Cause(ctx, err)
 	}
 	progress.done()
 	if !o.scheduler { // it has no queues and informers to look into
@@ -311,7 +312,7 @@ func (o *runOptions) work(ctx context.Context, s *session, mode state.Mode, obje
 	}
 	if len(objects) > 0 {
 		if err := s.apply(ctx, objects, *o.kubeconfig.Namespace); err != nil {
-			return causeOf(ctx, err)
+			return explain.Cause(ctx, err)
 		}
 	}
 	return o.wait(ctx, s)

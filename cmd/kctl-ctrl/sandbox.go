@@ -18,6 +18,7 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/plan"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/sandbox"
 	"github.com/kctl-ctrl/kctl-ctrl/render"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/explain"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -90,7 +91,7 @@ func (o *sandboxCommandOptions) run(ctx context.Context, args []string) (err err
 	progress.await(s.awaitsSync)
 	defer progress.done()
 	if err := s.startSandbox(ctx, o.sandbox, o.controllers, "", state.ModeActive, progress.line); err != nil {
-		return causeOf(ctx, err)
+		return explain.Cause(ctx, err)
 	}
 	s.attachable("sandbox")
 	path, err := s.sandbox.WriteKubeconfig(o.kubeconfig)

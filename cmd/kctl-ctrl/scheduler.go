@@ -18,6 +18,7 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/election"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/rights"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/simulate/scheduler"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/explain"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -108,7 +109,7 @@ func (o *runOptions) lacking(ctx context.Context, reviews authorizationclient.Se
 	}
 	missing, err := rights.Missing(ctx, reviews, all)
 	if err != nil {
-		return explain(err, fmt.Sprintf("ask the API server of context %q what you may", name))
+		return explain.Error(err, fmt.Sprintf("ask the API server of context %q what you may", name))
 	}
 	if len(missing) == 0 {
 		return nil

@@ -18,6 +18,7 @@ import (
 
 	"github.com/kctl-ctrl/kctl-ctrl/render"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/document"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/explain"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/owners"
 )
 
@@ -180,7 +181,7 @@ func (o *treeOptions) grow(ctx context.Context, in clusterContext, progress func
 	}
 	if len(g.roots) > 0 {
 		if err := o.read(ctx, g); err != nil {
-			return nil, explain(err, "read owners"+c.suffix())
+			return nil, explain.Error(err, "read owners"+c.suffix())
 		}
 	}
 	if err := o.finish(ctx, g, started); err != nil {

@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/plan"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/explain"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/owners"
 )
 
@@ -136,14 +137,14 @@ func (o *ownerFlags) open(in clusterContext, progress func(string)) (*ownersOf, 
 func (o *ownerFlags) targets(ctx context.Context, c *ownersOf) ([]*owners.Object, error) {
 	kinds, err := c.Kinds(ctx)
 	if err != nil {
-		return nil, explain(err, "ask the server what it serves"+c.suffix())
+		return nil, explain.Error(err, "ask the server what it serves"+c.suffix())
 	}
 	if o.all || o.selector != "" {
 		return o.selected(ctx, c, kinds)
 	}
 	infos, err := o.infos(c)
 	if err != nil {
-		return nil, explain(err, "find "+o.asked()+c.suffix())
+		return nil, explain.Error(err, "find "+o.asked()+c.suffix())
 	}
 	var found []*owners.Object
 	seen := map[string]bool{}
@@ -162,7 +163,7 @@ func (o *ownerFlags) targets(ctx context.Context, c *ownersOf) ([]*owners.Object
 			if t.Namespaced {
 				where = " " + scopeOf(namespace)
 			}
-			return nil, explain(err, "get "+t.String()+" "+info.Name+where+c.suffix())
+			return nil, explain.Error(err, "get "+t.String()+" "+info.Name+where+c.suffix())
 		}
 		if !seen[object.UID] {
 			seen[object.UID] = true
@@ -208,7 +209,7 @@ func (o *ownerFlags) selected(ctx context.Context, c *ownersOf, kinds *owners.Ki
 	for name := range strings.SplitSeq(o.args[0], ",") {
 		gvr, err := resourceNamed(mapper, name)
 		if err != nil {
-			return nil, explain(err, "find type "+name+c.suffix())
+			return nil, explain.Error(err, "find type "+name+c.suffix())
 		}
 		t, served := kinds.Resource(gvr.Group, gvr.Resource)
 		if !served {
@@ -223,7 +224,7 @@ func (o *ownerFlags) selected(ctx context.Context, c *ownersOf, kinds *owners.Ki
 		}
 		objects, err := c.Select(ctx, t, namespace, o.selector)
 		if err != nil {
-			return nil, explain(err, "list "+t.String()+where+c.suffix())
+			return nil, explain.Error(err, "list "+t.String()+where+c.suffix())
 		}
 		found = append(found, objects...)
 	}

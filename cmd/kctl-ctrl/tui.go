@@ -25,6 +25,7 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/sandbox"
 	"github.com/kctl-ctrl/kctl-ctrl/tui"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/connect"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/explain"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/hub"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
@@ -318,7 +319,7 @@ func (o *tuiOptions) connect(ctx context.Context, s *session, mode state.Mode, o
 		}
 	}
 	if err != nil {
-		return nil, causeOf(ctx, err)
+		return nil, explain.Cause(ctx, err)
 	}
 	parts, err := s.screenParts(reading, namespace, kubeconfig)
 	if err != nil {
@@ -327,7 +328,7 @@ func (o *tuiOptions) connect(ctx context.Context, s *session, mode state.Mode, o
 	s.attachable("tui")
 	if len(objects) > 0 {
 		if err := s.apply(ctx, objects, namespace); err != nil {
-			return nil, causeOf(ctx, err)
+			return nil, explain.Cause(ctx, err)
 		}
 	}
 	if s.foreign == nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/election"
 	"github.com/kctl-ctrl/kctl-ctrl/tui"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/explain"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -67,7 +68,7 @@ func (a *screenActive) Prepare(ctx context.Context, names []string) (tui.ActiveP
 	}
 	said, err := a.o.preflight(ctx, c)
 	if err != nil {
-		return tui.ActivePlan{}, causeOf(ctx, err)
+		return tui.ActivePlan{}, explain.Cause(ctx, err)
 	}
 	loops, off, err := controllers.Rights(c.component, *a.o.kubeconfig.Namespace)
 	if err != nil {
@@ -137,7 +138,7 @@ func (a *screenActive) Begin(ctx context.Context, plan tui.ActivePlan, typed str
 	}
 	if err != nil {
 		a.phase = tui.ActiveOff
-		return causeOf(ctx, err)
+		return explain.Cause(ctx, err)
 	}
 	var running context.Context
 	running, a.cancel = context.WithCancelCause(context.Background())

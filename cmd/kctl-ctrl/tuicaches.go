@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kctl-ctrl/kctl-ctrl/tui"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/explain"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/informers"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/owners"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/redact"
@@ -126,7 +127,7 @@ func freshness(ctx context.Context, config *rest.Config, of schema.GroupVersionR
 	asked := time.Now().UTC()
 	list, err := client.Resource(of).Namespace(namespace).List(ctx, metav1.ListOptions{Limit: 1})
 	if err != nil {
-		return state.ServerView{}, explain(err, "list "+of.Resource)
+		return state.ServerView{}, explain.Error(err, "list "+of.Resource)
 	}
 	v := state.ServerView{ResourceVersion: list.ResourceVersion, Asked: asked, Freshness: state.Current}
 	if !waitFor(ctx, within, func() bool { return atLeast(now(), list.ResourceVersion) }) {
@@ -164,7 +165,7 @@ func (c *screenCaches) Live(ctx context.Context, ref state.Ref) (map[string]any,
 	}
 	o, err := client.Resource(gvrOf(t)).Namespace(ref.Namespace).Get(ctx, ref.Name, metav1.GetOptions{})
 	if err != nil {
-		return nil, explain(err, "get "+ref.String())
+		return nil, explain.Error(err, "get "+ref.String())
 	}
 	return redact.Redact(ref, o.Object), nil
 }

@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kctl-ctrl/kctl-ctrl/tui"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/explain"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/leases"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
@@ -77,14 +78,14 @@ func (l *screenLeases) follow(ctx context.Context, q leases.Query) {
 			l.candidatesOf(q)
 			l.replace(q, items)
 			err = l.reader.Follow(ctx, q, items, version, leases.FollowOptions{
-				Now: l.clock.Now, After: time.After, Lost: func(err error) { l.fail(explain(err, "watch leases "+scopeOf(q.Namespace))) },
+				Now: l.clock.Now, After: time.After, Lost: func(err error) { l.fail(explain.Error(err, "watch leases "+scopeOf(q.Namespace))) },
 			}, func(change leases.Change) error {
 				l.change(change)
 				return nil
 			})
 		}
 		if err != nil && ctx.Err() == nil {
-			l.fail(explain(err, "list leases "+scopeOf(q.Namespace)))
+			l.fail(explain.Error(err, "list leases "+scopeOf(q.Namespace)))
 		}
 		select {
 		case <-ctx.Done():

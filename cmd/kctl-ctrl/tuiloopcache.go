@@ -22,6 +22,7 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/tap"
 	"github.com/kctl-ctrl/kctl-ctrl/tui"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/attach"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/explain"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/informers"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/owners"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/redact"
@@ -223,7 +224,7 @@ func (c *loopCache) Fields(ctx context.Context, namespace, name string) ([]tui.F
 	o, err := client.Resource(gvrOf(c.typ)).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		ref := state.Ref{Group: c.typ.Group, Resource: c.typ.Resource, Namespace: namespace, Name: name}
-		return nil, explain(err, "get "+ref.String())
+		return nil, explain.Error(err, "get "+ref.String())
 	}
 	return fieldOwners(informers.FieldOwners(o.GetManagedFields())), nil
 }
@@ -259,7 +260,7 @@ func (c *loopCache) Compare(ctx context.Context, namespace, name string) (tui.Ca
 	case err == nil:
 		after, out.Live = live.Object, true
 	case !apierrors.IsNotFound(err):
-		return tui.CacheComparison{}, explain(err, "get "+ref.String())
+		return tui.CacheComparison{}, explain.Error(err, "get "+ref.String())
 	}
 	if s.Metadata {
 		out.Reason = cmp.Or(out.Reason, "The loops hold the metadata of this type only; versions were compared.")

@@ -11,6 +11,7 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/tap"
 	"github.com/kctl-ctrl/kctl-ctrl/render"
 	"github.com/kctl-ctrl/kctl-ctrl/tui"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/explain"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -43,7 +44,7 @@ func (l screenLoops) Start(ctx context.Context, controller string) error {
 	}
 	if err := m.StartMore(ctx, controller); err != nil {
 		// The screen names the loop itself.
-		return causeOf(ctx, trimmedError{err, "start " + controller + ": "})
+		return explain.Cause(ctx, trimmedError{err, "start " + controller + ": "})
 	}
 	l.s.note("controllers", "%s was started by the user", render.ShortName(controller))
 	return nil

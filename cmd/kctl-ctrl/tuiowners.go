@@ -12,6 +12,7 @@ import (
 
 	"github.com/kctl-ctrl/kctl-ctrl/tui"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/document"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/explain"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/owners"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
@@ -116,7 +117,7 @@ func (o *tuiOwners) reader() (*owners.Reader, error) {
 func (o *tuiOwners) target(ctx context.Context, r *owners.Reader, ref state.Ref) (*owners.Object, error) {
 	kinds, err := r.Kinds(ctx)
 	if err != nil {
-		return nil, explain(err, "ask the server what it serves")
+		return nil, explain.Error(err, "ask the server what it serves")
 	}
 	t, served := kinds.Resource(ref.Group, ref.Resource)
 	if !served { // as a user calls it: deploy, Deployment
@@ -132,7 +133,7 @@ func (o *tuiOwners) target(ctx context.Context, r *owners.Reader, ref state.Ref)
 	}
 	object, err := r.Get(ctx, t, ref.Namespace, ref.Name)
 	if err != nil {
-		return nil, explain(err, "get "+ref.String())
+		return nil, explain.Error(err, "get "+ref.String())
 	}
 	return object, nil
 }
@@ -208,12 +209,12 @@ func (o *tuiOwners) grow(ctx context.Context, id string, read func(context.Conte
 	}
 	f, graph, err := read(ctx, r)
 	if err != nil {
-		return document.OwnerTree{}, explain(err, "read the "+id)
+		return document.OwnerTree{}, explain.Error(err, "read the "+id)
 	}
 	f.id, f.reader, f.at = id, r, started
 	tree, err := o.draw(ctx, f, graph, started)
 	if err != nil {
-		return document.OwnerTree{}, explain(err, "read the "+id)
+		return document.OwnerTree{}, explain.Error(err, "read the "+id)
 	}
 	f.took = o.now().Sub(started)
 	if graph.Len() <= maxFollowed {
@@ -282,7 +283,7 @@ func (o *tuiOwners) Cascade(ctx context.Context, object state.Ref, policy docume
 		o.previewed = nil
 		p, err := o.readPreview(ctx, object)
 		if err != nil {
-			return document.Cascade{}, explain(err, "read what the deletion of "+object.String()+" can touch")
+			return document.Cascade{}, explain.Error(err, "read what the deletion of "+object.String()+" can touch")
 		}
 		p.id, p.at = id, o.now()
 		o.previewed = p

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/kctl-ctrl/kctl-ctrl/tui"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/explain"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/recording"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
@@ -29,7 +30,7 @@ func (o *tuiOptions) replay(ctx context.Context, theme *tui.Theme) error {
 	}
 	if o.plain { // lines have no keys: the recording as it was at its end
 		if err := player.Wait(ctx); err != nil {
-			return causeOf(ctx, err)
+			return explain.Cause(ctx, err)
 		}
 		if err := player.Seek(player.Status().End); err != nil {
 			return err

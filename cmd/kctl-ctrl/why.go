@@ -17,6 +17,7 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/render"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/diagnosis"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/document"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/explain"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/owners"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
@@ -135,7 +136,7 @@ func (o *whyOptions) run(ctx context.Context) error {
 	}
 	why, err := o.answer(ctx, c, mode, progress.line)
 	if err != nil {
-		return causeOf(ctx, err)
+		return explain.Cause(ctx, err)
 	}
 	why.Cost.Duration = o.now().Sub(started)
 	progress.done()
@@ -148,7 +149,7 @@ func (o *whyOptions) answer(ctx context.Context, c *ownersOf, mode state.Mode, p
 	defer cancel()
 	targets, err := o.targets(reading, c)
 	if err != nil {
-		return document.Why{}, causeOf(reading, err)
+		return document.Why{}, explain.Cause(reading, err)
 	}
 	if len(targets) != 1 {
 		return document.Why{}, errors.New("name one object, as in deployment/web or namespace old")
@@ -164,7 +165,7 @@ func (o *whyOptions) answer(ctx context.Context, c *ownersOf, mode state.Mode, p
 		return document.Why{}, cause
 	}
 	if err != nil {
-		return document.Why{}, explain(err, "read what is around "+target.Ref.String())
+		return document.Why{}, explain.Error(err, "read what is around "+target.Ref.String())
 	}
 	cancel()
 	if o.loops {

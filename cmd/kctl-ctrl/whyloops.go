@@ -19,6 +19,7 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/render"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/diagnosis"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/document"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/explain"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/hub"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/owners"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
@@ -162,7 +163,7 @@ func (w *whyLoops) tell(ctx context.Context, graph *owners.Graph, target *owners
 	case len(loops) == 0 && off != "":
 		return &document.WhyStory{Mode: w.mode, Loops: []string{}, Syncs: []document.StorySync{}, Why: off}, nil
 	case failure != nil:
-		return nil, causeOf(ctx, failure)
+		return nil, explain.Cause(ctx, failure)
 	}
 	progress("letting the loops come to rest")
 	later, moving, err := w.rest(ctx, s, c)
@@ -249,13 +250,13 @@ func (w *whyLoops) running(s *session, target *owners.Object, loops []string, na
 // lacking is the error of a loop without a right: what is "list namespaces".
 func lacking(loop string, target *owners.Object, what, namespace string) error {
 	verb, typ, _ := strings.Cut(what, " ")
-	missing := right{verb: verb, resource: typ, namespace: namespace}
+	missing := explain.Right{Verb: verb, Resource: typ, Namespace: namespace}
 	check := missing
 	if typ == "every type" {
-		check.resource = "'*.*'"
+		check.Resource = "'*.*'"
 	}
 	return fmt.Errorf("run the %s loop for %s: you lack the right to %s: ask for a role with it ('%s' tells when it is there), or leave the loops out with --loops=false",
-		loop, target.Ref, missing, check.check())
+		loop, target.Ref, missing, check.Check())
 }
 
 // rest waits until the loops have come to rest. Keys of the object that a loop
@@ -270,7 +271,7 @@ func (w *whyLoops) rest(ctx context.Context, s *session, c concern) (later []set
 			return later, unsettled.reasons, nil
 		}
 		if err != nil {
-			return nil, nil, causeOf(ctx, err)
+			return nil, nil, explain.Cause(ctx, err)
 		}
 		hurried := false
 		for _, due := range later {

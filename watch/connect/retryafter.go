@@ -1,4 +1,4 @@
-package main
+package connect
 
 import (
 	"net/http"
@@ -13,16 +13,16 @@ import (
 // only busy say a second or a few.
 const longestRetry = 10 * time.Second
 
-// unretried has a client hear of a refusal that says when to try again at once: client-go
+// Unretried has a client hear of a refusal that says when to try again at once: client-go
 // waits and tries again by itself, until its time is over and nothing tells why. The
 // election has a period of its own.
-func unretried(next http.RoundTripper) http.RoundTripper { return impatient{next, 0} }
+func Unretried(next http.RoundTripper) http.RoundTripper { return impatient{next, 0} }
 
 // askedSoon is unretried for times beyond longestRetry: whoever has asked is told.
 func askedSoon(next http.RoundTripper) http.RoundTripper { return impatient{next, longestRetry} }
 
-// forQuestions is a copy of a config, for a question whose answer somebody waits for.
-func forQuestions(config *rest.Config) *rest.Config {
+// ForQuestions is a copy of a config, for a question whose answer somebody waits for.
+func ForQuestions(config *rest.Config) *rest.Config {
 	out := rest.CopyConfig(config)
 	out.Wrap(askedSoon)
 	out.Wrap(notSentOn)

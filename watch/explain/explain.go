@@ -1,4 +1,9 @@
-package main
+// Package explain says in one line why a request to a cluster failed: what was
+// attempted, the reason (a right that is missing, a certificate, a name that is not
+// known, a proxy, a credential plugin, a server that does not answer) and the next
+// step. It reads errors and asks nothing. What client-go and the API server say in
+// words alone is recognised by these words, each with the version that says it.
+package explain
 
 import (
 	"context"
@@ -16,30 +21,31 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 
-	"github.com/kctl-ctrl/kctl-ctrl/render"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/connect"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
-// explained is an error in one line: what was attempted, why it failed, what to
+// Explained is an error in one line: what was attempted, why it failed, what to
 // do next.
-type explained struct {
-	text string
-	err  error
+type Explained struct {
+	Text string
+	Err  error
 }
 
-func (e *explained) Error() string { return e.text }
-func (e *explained) Unwrap() error { return e.err }
+func (e *Explained) Error() string { return e.Text }
+func (e *Explained) Unwrap() error { return e.Err }
 
-// explain puts the error of a request to a cluster into one line: what was
+// Error puts the error of a request to a cluster into one line: what was
 // attempted and on what ("list leases in namespace shop"), why it failed, and
 // the next step. errors.Is and As still see the error itself. Errors that are
 // no answer of a cluster, and those explained already, come back with what was
 // attempted before them or as they are.
-func explain(err error, what string) error {
-	var done *explained
+func Error(err error, what string) error {
+	var done *Explained
 	if err == nil || errors.As(err, &done) || errors.Is(err, context.Canceled) {
 		return err
 	}
-	reason, next := diagnose(err)
+	reason, next := Diagnose(err)
 	if reason == "" {
 		return fmt.Errorf("%s: %w", what, err)
 	}
@@ -47,12 +53,12 @@ func explain(err error, what string) error {
 	if next != "" {
 		text += ": " + next
 	}
-	return &explained{text: render.Sanitise(text), err: err}
+	return &Explained{Text: state.BreakCommands(state.OneLine(text)), Err: err}
 }
 
-// diagnose says in words why a request failed and what helps. No reason means
+// Diagnose says in words why a request failed and what helps. No reason means
 // that the error speaks for itself.
-func diagnose(err error) (reason, next string) {
+func Diagnose(err error) (reason, next string) {
 	var (
 		noMatch   *meta.NoKindMatchError
 		noType    *meta.NoResourceMatchError
@@ -62,7 +68,7 @@ func diagnose(err error) (reason, next string) {
 		dns       *net.DNSError
 		request   *url.Error
 		proxy     *net.OpError
-		sentOn    *redirectedError
+		sentOn    *connect.RedirectedError
 	)
 	switch {
 	case errors.As(err, &noMatch), errors.As(err, &noType):
@@ -75,8 +81,8 @@ func diagnose(err error) (reason, next string) {
 	case isWebPage(err):
 		return "what answers there is no API server: it sends a web page", "check the server's address in the kubeconfig; is there a login page or a proxy in between?"
 	case apierrors.IsForbidden(err):
-		if right, who := missingRight(err); right.verb != "" {
-			return who + " lacks the right to " + right.String(), "ask for a role with it; '" + right.check() + "' tells when it is there"
+		if right, who := missingRight(err); right.Verb != "" {
+			return who + " lacks the right to " + right.String(), "ask for a role with it; '" + right.Check() + "' tells when it is there"
 		}
 		return serverWords(err), "ask for a role that allows it"
 	case apierrors.IsUnauthorized(err):
@@ -113,7 +119,7 @@ func diagnose(err error) (reason, next string) {
 		return "the name of the server, " + dns.Name + ", is not known here", "check --context and your network or VPN"
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return "nothing listens at " + address(err), "is the cluster running? check --context and --kubeconfig"
-	case errors.Is(err, context.DeadlineExceeded), isTimeout(err), errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
+	case errors.Is(err, context.DeadlineExceeded), Timeout(err), errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
 		return "the server at " + address(err) + " does not answer", "check --context and your network or VPN, or allow more with --request-timeout"
 	case errors.As(err, &request):
 		return "the server at " + address(err) + " cannot be reached (" + request.Err.Error() + ")", "check --context and your network or VPN"
@@ -159,7 +165,7 @@ func missingType(err error) bool {
 	return details == nil || details.Name == ""
 }
 
-func isTimeout(err error) bool {
+func Timeout(err error) bool {
 	var timeout net.Error
 	return errors.As(err, &timeout) && timeout.Timeout()
 }
@@ -179,34 +185,34 @@ func address(err error) string {
 	return "the kubeconfig's address"
 }
 
-// right is one permission of RBAC, in the scope in which it is missing.
-type right struct {
-	verb, resource, group, namespace string
+// Right is one permission of RBAC, in the scope in which it is missing.
+type Right struct {
+	Verb, Resource, group, Namespace string
 }
 
 // resourceName is the resource as kubectl and RBAC's error texts write it.
-func (r right) resourceName() string {
+func (r Right) resourceName() string {
 	if r.group == "" {
-		return r.resource
+		return r.Resource
 	}
-	return r.resource + "." + r.group
+	return r.Resource + "." + r.group
 }
 
-func (r right) String() string {
+func (r Right) String() string {
 	where := "cluster-wide"
-	if r.namespace != "" {
-		where = "in namespace " + r.namespace
+	if r.Namespace != "" {
+		where = "in namespace " + r.Namespace
 	}
-	return r.verb + " " + r.resourceName() + " " + where
+	return r.Verb + " " + r.resourceName() + " " + where
 }
 
-// check is the command that tells whether the right is there.
-func (r right) check() string {
+// Check is the command that tells whether the right is there.
+func (r Right) Check() string {
 	scope := "--all-namespaces"
-	if r.namespace != "" {
-		scope = "--namespace " + r.namespace
+	if r.Namespace != "" {
+		scope = "--namespace " + r.Namespace
 	}
-	return "kubectl auth can-i " + r.verb + " " + r.resourceName() + " " + scope
+	return "kubectl auth can-i " + r.Verb + " " + r.resourceName() + " " + scope
 }
 
 // forbiddenText is the API server's wording of a refusal by its authorizers
@@ -214,17 +220,17 @@ func (r right) check() string {
 var forbiddenText = regexp.MustCompile(`User "([^"]*)" cannot (\S+) resource "([^"]+)" in API group "([^"]*)" (?:in the namespace "([^"]*)"|at the cluster scope)`)
 
 // missingRight reads from a refusal which right is missing, and to whom.
-func missingRight(err error) (right, string) {
+func missingRight(err error) (Right, string) {
 	parts := forbiddenText.FindStringSubmatch(serverWords(err))
 	if parts == nil {
-		return right{}, ""
+		return Right{}, ""
 	}
-	return right{verb: parts[2], resource: parts[3], group: parts[4], namespace: parts[5]}, fmt.Sprintf("user %q", parts[1])
+	return Right{Verb: parts[2], Resource: parts[3], group: parts[4], Namespace: parts[5]}, fmt.Sprintf("user %q", parts[1])
 }
 
-// causeOf prefers the reason for which ctx ended to the errors that followed
+// Cause prefers the reason for which ctx ended to the errors that followed
 // from it.
-func causeOf(ctx context.Context, err error) error {
+func Cause(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
 	}

@@ -1,4 +1,4 @@
-package main
+package explain
 
 import (
 	"context"
@@ -16,6 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kctl-ctrl/kctl-ctrl/watch/connect"
 )
 
 func requestError(err error) error {
@@ -92,7 +94,7 @@ func TestExplain(t *testing.T) {
 			"the proxy on the way to https://127.0.0.1:6443 cannot be reached (dial: connect: connection refused): check HTTPS_PROXY, or proxy-url in the kubeconfig; NO_PROXY names servers that need none",
 		},
 		"redirect": {
-			requestError(&redirectedError{from: "https://127.0.0.1:6443", to: "https://login.example.com"}),
+			requestError(&connect.RedirectedError{From: "https://127.0.0.1:6443", To: "https://login.example.com"}),
 			"the server at https://127.0.0.1:6443 sends its clients on to https://login.example.com, where your credentials are not sent: put the right address into the kubeconfig; is there a login page or a proxy in between?",
 		},
 		"web page": {
@@ -123,14 +125,14 @@ func TestExplain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			// Whatever client-go wraps around it, the answer is the same.
 			for _, err := range []error{c.err, fmt.Errorf("wrapped: %w", c.err)} {
-				got := explain(err, "list leases")
+				got := Error(err, "list leases")
 				if want := "list leases: " + c.want; got.Error() != want {
 					t.Errorf("got  %s\nwant %s", got, want)
 				}
 				if !errors.Is(got, c.err) {
 					t.Error("the error itself is gone")
 				}
-				if again := explain(got, "do more"); again.Error() != got.Error() {
+				if again := Error(got, "do more"); again.Error() != got.Error() {
 					t.Errorf("explained twice: %v", again)
 				}
 			}
@@ -139,21 +141,21 @@ func TestExplain(t *testing.T) {
 }
 
 func TestExplainLeavesTheRest(t *testing.T) {
-	if err := explain(nil, "x"); err != nil {
+	if err := Error(nil, "x"); err != nil {
 		t.Error(err)
 	}
-	if err := explain(context.Canceled, "x"); !errors.Is(err, context.Canceled) || err.Error() != context.Canceled.Error() {
+	if err := Error(context.Canceled, "x"); !errors.Is(err, context.Canceled) || err.Error() != context.Canceled.Error() {
 		t.Error(err)
 	}
 	plain := errors.New("own words")
-	if err := explain(plain, "do it"); err.Error() != "do it: own words" || !errors.Is(err, plain) {
+	if err := Error(plain, "do it"); err.Error() != "do it: own words" || !errors.Is(err, plain) {
 		t.Error(err)
 	}
 }
 
 // A server's words are printed: they must not act on the terminal.
 func TestExplainIsInert(t *testing.T) {
-	err := explain(apierrors.NewForbidden(schema.GroupResource{Resource: "x"}, "", errors.New("\x1b[31m\u202eevil\nline")), "get x")
+	err := Error(apierrors.NewForbidden(schema.GroupResource{Resource: "x"}, "", errors.New("\x1b[31m\u202eevil\nline")), "get x")
 	if text := err.Error(); strings.ContainsAny(text, "\x1b\u202e\n") {
 		t.Errorf("%q", text)
 	}
