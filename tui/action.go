@@ -52,7 +52,7 @@ func find(actions []action, key string) (action, bool) {
 func footer(t *Theme, actions []action, w int) string {
 	shown := func(a action) bool { return a.label != "" && a.off == "" }
 	wide := func(a action) int { return len([]rune(keyName(a.keys[0]))) + 1 + len(a.label) + 2 }
-	l := line{{" ", styleText}}
+	l := line{styleText.of(" ")}
 	used := 1
 	for _, a := range actions {
 		if a.always && shown(a) {
@@ -67,7 +67,7 @@ func footer(t *Theme, actions []action, w int) string {
 		if !a.always {
 			used += wide(a)
 		}
-		l = append(l, span{key, styleBarKey}, span{" " + a.label + "  ", styleBar})
+		l = append(l, styleBarKey.of(key), styleBar.of(" "+a.label+"  "))
 	}
 	return l.draw(t, w, false, styleText)
 }

@@ -225,15 +225,15 @@ func (e *env) electionSpan() (span, bool) {
 		return span{}, false
 	case phase == ActiveCandidate && in.Phase == state.ElectionCandidate:
 		if in.Holder == "" {
-			return span{"nobody leads yet", styleWarn}, true
+			return styleWarn.of("nobody leads yet"), true
 		}
 		text := leaderName(in.Holder) + " leads"
 		if !in.Since.IsZero() {
 			text += " since " + e.ago(in.Since)
 		}
-		return span{text, styleWarn}, true
+		return styleWarn.of(text), true
 	case phase == ActiveLeading:
-		return span{"we lead since " + e.ago(acquired(e.latest)), styleText}, true
+		return styleText.of("we lead since " + e.ago(acquired(e.latest))), true
 	}
 	return span{}, false
 }

@@ -211,15 +211,15 @@ func (v *approvalsView) under() (state.Question, bool) {
 
 // questionLines is all that is known of a question; asked says when it came up.
 func questionLines(e *env, q state.Question, asked string, w int) []line {
-	out := []line{{}, {{" " + q.Text, pickBad(deletes(q))}}}
+	out := []line{{}, {pickBad(deletes(q)).of(" " + q.Text)}}
 	out = append(out, indent(wrapped("← "+q.Why, w-3, styleDim), 1)...)
 	switch {
 	case q.Braked:
-		out = append(out, line{{" " + asked + ", approved; it waits for the brake", styleWarn}})
+		out = append(out, line{styleWarn.of(" " + asked + ", approved; it waits for the brake")})
 	case q.Skipped > 0:
-		out = append(out, line{{" " + asked, styleText}, {fmt.Sprintf(", skipped before: %d", q.Skipped), styleWarn}})
+		out = append(out, line{styleText.of(" " + asked), styleWarn.of(fmt.Sprintf(", skipped before: %d", q.Skipped))})
 	default:
-		out = append(out, line{{" " + asked, styleText}})
+		out = append(out, line{styleText.of(" " + asked)})
 	}
 	if e.keepsLease() && e.braked() == "" {
 		out = append(out, indent(wrapped(keptLease, w-3, styleWarn), 1)...)
@@ -367,7 +367,7 @@ func (v *approvalsView) whole(e *env, q state.Question) textView {
 		if approved := e.Approvals.Approved(); len(approved) > 0 {
 			out = append(out, line{}, heading("Approved already"))
 			for _, a := range approved {
-				out = append(out, line{{" " + a, styleText}})
+				out = append(out, line{styleText.of(" " + a)})
 			}
 		}
 		return out

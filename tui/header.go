@@ -54,27 +54,27 @@ func (m *model) badge() span {
 	s := m.env.latest.Session
 	switch {
 	case m.env.Player != nil:
-		return span{" RECORDING ", styleRecording}
+		return styleRecording.of(" RECORDING ")
 	case m.env.standing().Phase == ActiveLeading:
-		return span{" ACTIVE ", styleActive}
+		return styleActive.of(" ACTIVE ")
 	case m.env.standing().Phase == ActiveCandidate:
-		return span{" CANDIDATE ", styleDry}
+		return styleDry.of(" CANDIDATE ")
 	case m.env.standing().Phase == ActiveEnding:
-		return span{" STEPPING DOWN ", styleAlarm}
+		return styleAlarm.of(" STEPPING DOWN ")
 	case m.env.standing().Ended != "" && !running(m.env.latest):
-		return span{" OBSERVING, " + strings.ToUpper(m.env.standing().Ended) + " ", styleAlarm}
+		return styleAlarm.of(" OBSERVING, " + strings.ToUpper(m.env.standing().Ended) + " ")
 	case s.Mode == state.ModeActive && s.Sandbox:
-		return span{" SANDBOX ", styleSandbox}
+		return styleSandbox.of(" SANDBOX ")
 	case s.Mode == state.ModeActive:
-		return span{" ACTIVE ", styleActive}
+		return styleActive.of(" ACTIVE ")
 	case m.env.Observing && !running(m.env.latest):
-		return span{" OBSERVING ", styleObserve}
+		return styleObserve.of(" OBSERVING ")
 	case s.Mode == state.ModeDryRunClient, s.Mode == state.ModeDryRunServer:
-		return span{" " + strings.ToUpper(string(s.Mode)) + " ", styleDry}
+		return styleDry.of(" " + strings.ToUpper(string(s.Mode)) + " ")
 	case s.Mode != "":
-		return span{" " + strings.ToUpper(string(s.Mode)) + " ", styleObserve}
+		return styleObserve.of(" " + strings.ToUpper(string(s.Mode)) + " ")
 	}
-	return span{" CONNECTING ", styleObserve}
+	return styleObserve.of(" CONNECTING ")
 }
 
 // running reports whether a loop of this process runs.
@@ -90,32 +90,32 @@ func running(s *state.Snapshot) bool {
 func (m *model) headline(w int) string {
 	e := m.env
 	s := e.latest.Session
-	l := line{{"kctl-ctrl ", styleBold}, m.badge(), {" " + cmp.Or(s.Context, "-"), styleText}}
+	l := line{styleBold.of("kctl-ctrl "), m.badge(), styleText.of(" " + cmp.Or(s.Context, "-"))}
 	if s.Namespace != "" {
-		l = append(l, span{" ns/" + s.Namespace, styleDim})
+		l = append(l, styleDim.of(" ns/"+s.Namespace))
 	}
 	if s.Server != "" && s.Server != s.Context {
-		l = append(l, span{" " + s.Server, styleDim})
+		l = append(l, styleDim.of(" "+s.Server))
 	}
 	var right []span
 	if election, ok := e.electionSpan(); ok {
 		right = append(right, election)
 	} else if leader := leaderOf(e.latest, e.now); leader != "" {
-		right = append(right, span{"leader " + leader, styleText})
+		right = append(right, styleText.of("leader "+leader))
 	}
 	if e.Requests != nil {
-		right = append(right, span{fmt.Sprintf("%.0f req/s", e.trends.requestsPerSecond()), styleText})
+		right = append(right, styleText.of(fmt.Sprintf("%.0f req/s", e.trends.requestsPerSecond())))
 	}
 	if e.Recorder != nil && e.Recorder.File() != "" {
-		right = append(right, span{"REC", styleRecording})
+		right = append(right, styleRecording.of("REC"))
 	}
 	if n := dropped(e.latest); n > 0 {
-		right = append(right, span{fmt.Sprintf("dropped %d", n), styleBad})
+		right = append(right, styleBad.of(fmt.Sprintf("dropped %d", n)))
 	} else {
-		right = append(right, span{"dropped 0", styleDim})
+		right = append(right, styleDim.of("dropped 0"))
 	}
 	if n := e.waiting(); n > 0 {
-		right = append(right, span{fmt.Sprintf(" %d WAIT FOR YOU: A ", n), styleAlarm})
+		right = append(right, styleAlarm.of(fmt.Sprintf(" %d WAIT FOR YOU: A ", n)))
 	}
 	return spread(e.Theme, l, right, w)
 }
@@ -125,13 +125,13 @@ func spread(t *Theme, left line, right []span, w int) string {
 	room := w - render.Width(left.text())
 	var tail line
 	for i := len(right) - 1; i >= 0; i-- {
-		s := span{"  " + right[i].text, right[i].style}
+		s := right[i].style.of("  " + right[i].text)
 		if width := render.Width(render.Sanitise(s.text)); width <= room {
 			room -= width
 			tail = append(line{s}, tail...)
 		}
 	}
-	return append(append(left, span{strings.Repeat(" ", max(room, 0)), styleText}), tail...).draw(t, w, false, styleText)
+	return append(append(left, styleText.of(strings.Repeat(" ", max(room, 0)))), tail...).draw(t, w, false, styleText)
 }
 
 // leaderOf is who holds the lease of the real controller manager, as far as the
@@ -169,7 +169,7 @@ func (m *model) tabs(w int) string {
 		if row.id == m.shown {
 			style, key = styleTab, styleTab
 		}
-		l = append(l, span{itoa(int(row.id)), key}, span{row.name, style}, span{" ", styleText})
+		l = append(l, key.of(itoa(int(row.id))), style.of(row.name), styleText.of(" "))
 	}
 	return l.draw(m.env.Theme, w, false, styleText)
 }
@@ -178,25 +178,25 @@ func (m *model) tabs(w int) string {
 func (m *model) titleLine(w int) string {
 	e := m.env
 	if alarm := m.alarm(); alarm != "" {
-		return cell{{" " + alarm, styleAlarm}}.draw(e.Theme, w, false, styleAlarm)
+		return cell{styleAlarm.of(" " + alarm)}.draw(e.Theme, w, false, styleAlarm)
 	}
 	var l line
 	var right []span
 	if m.text != nil {
-		l = line{{" " + m.text.title, styleTitle}}
-		right = append(right, span{m.text.place(), styleDim})
+		l = line{styleTitle.of(" " + m.text.title)}
+		right = append(right, styleDim.of(m.text.place()))
 	} else if m.approvals != nil {
-		l = line{{" " + m.approvals.title(e), styleTitle}}
+		l = line{styleTitle.of(" " + m.approvals.title(e))}
 	} else if e.connecting {
-		l = line{{" Connecting: " + lastNote(e.latest), styleTitle}}
+		l = line{styleTitle.of(" Connecting: " + lastNote(e.latest))}
 	} else {
-		l = line{{" " + m.page().title(e), styleTitle}}
+		l = line{styleTitle.of(" " + m.page().title(e))}
 		if f := m.page().filtering(); f != nil && f.current.text != "" {
-			l = append(l, span{"  filter: " + f.current.text, styleWarn})
+			l = append(l, styleWarn.of("  filter: "+f.current.text))
 		}
 	}
 	if e.paused {
-		right = append(right, span{fmt.Sprintf("SCREEN PAUSED, %d entries behind", e.latest.Seq-e.snap.Seq), styleWarn})
+		right = append(right, styleWarn.of(fmt.Sprintf("SCREEN PAUSED, %d entries behind", e.latest.Seq-e.snap.Seq)))
 	}
 	return spread(e.Theme, l, right, w)
 }
@@ -250,11 +250,11 @@ func (m *model) bottom(w int) string {
 	case m.prompt != nil:
 		return m.prompt.view(t, w)
 	case m.confirm != nil:
-		return line{{" " + m.confirm.question + " ", styleWarn}, {"y", styleBarKey}, {" yes, any other key no", styleBar}}.draw(t, w, false, styleText)
+		return line{styleWarn.of(" " + m.confirm.question + " "), styleBarKey.of("y"), styleBar.of(" yes, any other key no")}.draw(t, w, false, styleText)
 	case m.said.text != "" && m.said.bad:
-		return line{{" ! " + m.said.text, styleBad}}.draw(t, w, false, styleText)
+		return line{styleBad.of(" ! " + m.said.text)}.draw(t, w, false, styleText)
 	case m.said.text != "":
-		return line{{" " + m.said.text, styleText}}.draw(t, w, false, styleText)
+		return line{styleText.of(" " + m.said.text)}.draw(t, w, false, styleText)
 	case m.text != nil:
 		return footer(t, m.text.actions(m), w)
 	case m.approvals != nil:
@@ -285,5 +285,5 @@ func (m *model) playline(w int) string {
 		done = int(float64(room) * float64(at.Sub(from)) / float64(span))
 	}
 	done = min(max(done, 0), room)
-	return line{{left, styleText}, {"[" + strings.Repeat("#", done) + strings.Repeat("-", room-done) + "]", styleAccent}}.draw(m.env.Theme, w, false, styleText)
+	return line{styleText.of(left), styleAccent.of("[" + strings.Repeat("#", done) + strings.Repeat("-", room-done) + "]")}.draw(m.env.Theme, w, false, styleText)
 }

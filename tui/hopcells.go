@@ -41,37 +41,37 @@ func hopSpans(b *state.Branch, root *state.Branch) cell {
 	first := b.First()
 	var out cell
 	if b.Parent != nil && !b.Sure && first.Link != state.LinkAbout { // first, where no width cuts it off
-		out = append(out, span{"(supposed) ", styleWarn})
+		out = append(out, styleWarn.of("(supposed) "))
 	}
 	n := len(b.Hops)
 	if n > 1 {
-		out = append(out, span{fmt.Sprintf("%d × ", n), styleBold})
+		out = append(out, styleBold.of(fmt.Sprintf("%d × ", n)))
 	}
 	style := hopStyle(first)
 	if first.Kind != state.HopWrite { // which its verb tells
-		out = append(out, span{string(first.Kind) + " ", styleDim})
+		out = append(out, styleDim.of(string(first.Kind)+" "))
 	}
 	switch e := first.Event.(type) {
 	case state.ObjectChanged:
-		out = append(out, span{e.Object.Resource + named(b, root), styleText}, span{" " + string(e.Change), styleDim})
+		out = append(out, styleText.of(e.Object.Resource+named(b, root)), styleDim.of(" "+string(e.Change)))
 	case state.KeyAdded:
-		out = append(out, span{render.ShortName(e.Controller) + keyed(b), styleText}, span{added(b, e), styleDim})
+		out = append(out, styleText.of(render.ShortName(e.Controller)+keyed(b)), styleDim.of(added(b, e)))
 	case state.KeyTaken:
-		out = append(out, span{render.ShortName(e.Controller) + keyed(b), style}, span{synced(b), styleIf(first.Failed(), styleBad)})
+		out = append(out, style.of(render.ShortName(e.Controller)+keyed(b)), styleIf(first.Failed(), styleBad).of(synced(b)))
 	case state.WriteFinished:
 		if about, ok := e.About(); ok {
 			if n > 1 && e.Tells != nil { // they share no more
 				e.Tells = &state.EventText{Type: e.Tells.Type, Reason: e.Tells.Reason}
 			}
-			by := cell{{toldOf(b, about), styleText}, {" by " + render.ShortName(e.Controller), styleDim}, {wrote(b, e), styleIf(first.Failed(), styleBad)}}
+			by := cell{styleText.of(toldOf(b, about)), styleDim.of(" by " + render.ShortName(e.Controller)), styleIf(first.Failed(), styleBad).of(wrote(b, e))}
 			return append(out, toldSpans(e, by)...)
 		}
 		kind := e.Object.Resource
 		if e.Subresource != "" {
 			kind += "/" + e.Subresource
 		}
-		out = append(out, span{e.Verb + " " + kind + named(b, root), style},
-			span{" by " + render.ShortName(e.Controller), styleDim}, span{wrote(b, e), styleIf(first.Failed(), styleBad)})
+		out = append(out, style.of(e.Verb+" "+kind+named(b, root)),
+			styleDim.of(" by "+render.ShortName(e.Controller)), styleIf(first.Failed(), styleBad).of(wrote(b, e)))
 	}
 	return out
 }
@@ -134,16 +134,16 @@ func synced(b *state.Branch) string {
 // toldSpans are an Event that is written: what it says, of what and by whom, and its
 // message.
 func toldSpans(e state.WriteFinished, by cell) cell {
-	out := cell{{"Event", styleDim}}
+	out := cell{styleDim.of("Event")}
 	if e.Tells == nil {
 		return append(out, by...)
 	}
 	if head := e.Tells.Head(); head != "" {
-		out = append(out, span{" " + head, warnIf(e.Tells.Type == "Warning")})
+		out = append(out, warnIf(e.Tells.Type == "Warning").of(" "+head))
 	}
 	out = append(out, by...)
 	if e.Tells.Message != "" {
-		out = append(out, span{": " + e.Tells.Message, styleText})
+		out = append(out, styleText.of(": "+e.Tells.Message))
 	}
 	return out
 }
@@ -211,9 +211,9 @@ func hopDetail(e *env, h *state.Hop, width int) []line {
 	out = append(out, line{}, heading("What followed"))
 	for i, c := range h.Children {
 		if i == 20 {
-			return append(out, line{{fmt.Sprintf(" and %d more", len(h.Children)-i), styleDim}})
+			return append(out, line{styleDim.of(fmt.Sprintf(" and %d more", len(h.Children)-i))})
 		}
-		out = append(out, line{{" → ", styleDim}, {state.DescribeHop(c), hopStyle(c)}, {" +" + state.Short(c.Latency()), styleAccent}})
+		out = append(out, line{styleDim.of(" → "), hopStyle(c).of(state.DescribeHop(c)), styleAccent.of(" +" + state.Short(c.Latency()))})
 	}
 	return out
 }

@@ -44,7 +44,7 @@ func (p *queuesPage) story(e *env, k *state.Key, w int) []line {
 		out = append(out, heldLine(held))
 	}
 	if e.Loops != nil && e.Loops.Paused(k.Controller) {
-		out = append(out, line{{" its controller is PAUSED: workers take no key, informers go on", styleWarn}})
+		out = append(out, line{styleWarn.of(" its controller is PAUSED: workers take no key, informers go on")})
 	}
 	if !k.Due.IsZero() {
 		out = append(out, fact("due", fmt.Sprintf("%s (%s)", e.in(k.Due), e.clock(k.Due)), styleAccent)...)
@@ -76,7 +76,7 @@ func (p *queuesPage) story(e *env, k *state.Key, w int) []line {
 	}
 	out = append(out, line{}, heading(fmt.Sprintf("Last attempts, newest first: %d of %s", len(k.Attempts), countOf(k.Syncs, "sync", "syncs"))))
 	if len(k.Attempts) == 0 {
-		out = append(out, line{{" none is over yet", styleDim}})
+		out = append(out, line{styleDim.of(" none is over yet")})
 	}
 	for i := len(k.Attempts) - 1; i >= 0; i-- {
 		out = append(out, attemptLines(e, k.Attempts[i], writes[k.Attempts[i].Number], w)...)
@@ -92,7 +92,7 @@ func wrappedFact(name, value string, w int, style styleName) []line {
 	}
 	out := fact(name, parts[0], style)
 	for _, more := range parts[1:] {
-		out = append(out, line{{strings.Repeat(" ", 13), styleText}, {more, style}})
+		out = append(out, line{styleText.of(strings.Repeat(" ", 13)), style.of(more)})
 	}
 	return out
 }
@@ -100,12 +100,12 @@ func wrappedFact(name, value string, w int, style styleName) []line {
 // attemptLines tell of one sync: when, how long, why, what it wrote, how it ended
 // and when the next one is due.
 func attemptLines(e *env, s *state.Sync, writes []*state.Write, w int) []line {
-	took := line{{" " + e.clock(s.Taken) + "–" + e.clock(s.Finished), styleDim}, {fmt.Sprintf(" sync %d", s.Number), styleBold}, {" took " + state.Short(s.Duration), styleText}}
+	took := line{styleDim.of(" " + e.clock(s.Taken) + "–" + e.clock(s.Finished)), styleBold.of(fmt.Sprintf(" sync %d", s.Number)), styleText.of(" took " + state.Short(s.Duration))}
 	if s.Waited > 0 {
-		took = append(took, span{", stood ready for " + state.Short(s.Waited), styleDim})
+		took = append(took, styleDim.of(", stood ready for "+state.Short(s.Waited)))
 	}
 	if s.Dirty {
-		took = append(took, span{", added again meanwhile", styleWarn})
+		took = append(took, styleWarn.of(", added again meanwhile"))
 	}
 	out := []line{took}
 	because := cmp.Or(s.Cause.String(), "the journal does not say why")
@@ -115,13 +115,13 @@ func attemptLines(e *env, s *state.Sync, writes []*state.Write, w int) []line {
 	out = append(out, indent(wrapped("because of "+because, max(w-4, 20), styleDim), 3)...)
 	out = append(out, writeLines(writes)...)
 	if missing := s.Writes - len(writes); missing > 0 {
-		out = append(out, line{{fmt.Sprintf("   %d of its %d writes have left the memory of this screen", missing, s.Writes), styleDim}})
+		out = append(out, line{styleDim.of(fmt.Sprintf("   %d of its %d writes have left the memory of this screen", missing, s.Writes))})
 	}
 	if s.Failed {
 		out = append(out, indent(wrapped("failed: "+cmp.Or(s.Error, "upstream did not say how"), max(w-4, 20), styleBad), 3)...)
 	}
 	if !s.RetryDue.IsZero() {
-		out = append(out, line{{fmt.Sprintf("   next at %s, %s after it", e.clock(s.RetryDue), state.Short(s.RetryDue.Sub(s.Finished))), styleText}})
+		out = append(out, line{styleText.of(fmt.Sprintf("   next at %s, %s after it", e.clock(s.RetryDue), state.Short(s.RetryDue.Sub(s.Finished))))})
 	}
 	return out
 }
@@ -130,7 +130,7 @@ func writeLines(writes []*state.Write) []line {
 	var out []line
 	for _, w := range writes {
 		bad := w.Result == state.WriteFailed || w.Result == state.WriteRefused
-		out = append(out, line{{"   wrote " + state.DescribeWrite(w.WriteFinished), badIf(bad)}})
+		out = append(out, line{badIf(bad).of("   wrote " + state.DescribeWrite(w.WriteFinished))})
 	}
 	return out
 }

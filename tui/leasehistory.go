@@ -121,11 +121,11 @@ func (h *leaseHistory) lines(e *env, of func(lease string) bool, n int) []line {
 	for i := len(h.events) - 1; i >= 0 && len(out) < n; i-- {
 		ev := h.events[i]
 		if of(ev.lease) {
-			out = append(out, line{{" " + e.clock(ev.at) + "  ", styleDim}, {ev.lease + "  ", styleBold}, {ev.text, badIf(ev.bad)}})
+			out = append(out, line{styleDim.of(" " + e.clock(ev.at) + "  "), styleBold.of(ev.lease + "  "), badIf(ev.bad).of(ev.text)})
 		}
 	}
 	if out == nil {
-		return []line{{{" nothing but renewals", styleDim}}}
+		return []line{{styleDim.of(" nothing but renewals")}}
 	}
 	return out
 }

@@ -74,7 +74,7 @@ func ownElection(e *env, w int) []line {
 	const most = 3
 	out = out[:min(len(out), most)]
 	if s := e.standing(); s.Phase == ActiveLeading {
-		out = append(out, line{{" " + gateLeft(s.Left), warnIf(s.Left < hurry)}})
+		out = append(out, line{warnIf(s.Left < hurry).of(" " + gateLeft(s.Left))})
 	}
 	return out
 }
@@ -95,7 +95,7 @@ func ownHistory(e *env, lease string, n int) []line {
 		if len(out) >= n {
 			break
 		}
-		out = append(out, line{{" " + e.clock(entry.At) + "  ", styleDim}, {state.DescribeParts(step).Text, badIf(step.Phase == state.ElectionLost || step.Phase == state.ElectionRenewedLate)}})
+		out = append(out, line{styleDim.of(" " + e.clock(entry.At) + "  "), badIf(step.Phase == state.ElectionLost || step.Phase == state.ElectionRenewedLate).of(state.DescribeParts(step).Text)})
 	}
 	return out
 }

@@ -71,13 +71,13 @@ func (m *model) readOutput() tea.Cmd {
 		file, lines, err := command.Output(mostOutput)
 		var out []line
 		for _, text := range lines {
-			out = append(out, line{{" " + text, styleText}})
+			out = append(out, line{styleText.of(" " + text)})
 		}
 		switch {
 		case err != nil:
-			out = []line{{{" read " + file + ": " + err.Error(), styleBad}}}
+			out = []line{{styleBad.of(" read " + file + ": " + err.Error())}}
 		case len(out) == 0:
-			out = []line{{{" It has printed nothing.", styleDim}}}
+			out = []line{{styleDim.of(" It has printed nothing.")}}
 		}
 		return outputMsg{text: &textView{title: "What the command prints: " + file, isOutput: true, lines: func(int) []line { return out }}}
 	}

@@ -21,15 +21,15 @@ func (m *model) help() tea.Cmd {
 	own, all, verbs := m.page().actions(m.env), m.actions(), m.verbs()
 	return send(showMsg{textView{title: "Help: " + row.name, isHelp: true, lines: func(w int) []line {
 		out := indent(wrapped(row.about, min(w-2, 100), styleText), 1)
-		out = append(out, line{}, line{{" Keys of this page", styleTitle}})
+		out = append(out, line{}, line{styleTitle.of(" Keys of this page")})
 		out = append(out, keyLines(own, w)...)
-		out = append(out, line{}, line{{" Keys everywhere", styleTitle}})
+		out = append(out, line{}, line{styleTitle.of(" Keys everywhere")})
 		out = append(out, keyLines(all, w)...)
 		out = append(out, keyLines([]action{
 			{keys: []string{"↑", "↓", "j", "k"}, help: "Move the cursor; g and G to the ends, PgUp and PgDn, ctrl-u and ctrl-d."},
 			{keys: []string{"ctrl+c"}, help: "Quit at once."}, {keys: []string{"ctrl+z"}, help: "Suspend; fg comes back."},
 		}, w)...)
-		out = append(out, line{}, line{{" Commands after :", styleTitle}})
+		out = append(out, line{}, line{styleTitle.of(" Commands after :")})
 		for _, v := range verbs {
 			out = append(out, helpLine(strings.TrimSpace(v.words[0]+" "+v.args), v.help, v.off, w)...)
 		}
@@ -41,12 +41,12 @@ func (m *model) help() tea.Cmd {
 func (m *model) textHelp() tea.Cmd {
 	own, all := m.text.actions(m), m.overText()
 	return send(showMsg{textView{title: "Help: " + m.text.title, isHelp: true, lines: func(w int) []line {
-		out := append([]line{{{" Keys of this text", styleTitle}}}, keyLines(own, w)...)
+		out := append([]line{{styleTitle.of(" Keys of this text")}}, keyLines(own, w)...)
 		out = append(out, keyLines([]action{
 			{keys: []string{"↑", "↓", "j", "k"}, help: "Scroll; g and G to the ends, PgUp, PgDn and space, ctrl-u and ctrl-d."},
 			{keys: []string{"n", "N"}, help: "Go to the next line with what was searched for, or the one before."},
 		}, w)...)
-		out = append(out, line{}, line{{" Keys everywhere", styleTitle}})
+		out = append(out, line{}, line{styleTitle.of(" Keys everywhere")})
 		return append(out, keyLines(all, w)...)
 	}}})
 }
@@ -78,7 +78,7 @@ func helpLine(key, help, off string, w int) []line {
 		if off != "" {
 			style = styleDim
 		}
-		out = append(out, line{{"  " + render.Pad(key, width) + " ", styleBarKey}, {p, style}})
+		out = append(out, line{styleBarKey.of("  " + render.Pad(key, width) + " "), style.of(p)})
 	}
 	return out
 }

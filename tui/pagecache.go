@@ -244,11 +244,11 @@ func (c *cacheLevel) draw(row CacheRow) []line {
 	}
 	text, err := render.YAML(o.Content)
 	if err != nil {
-		return []line{heading(row.String()), {{" " + err.Error(), styleBad}}}
+		return []line{heading(row.String()), {styleBad.of(" " + err.Error())}}
 	}
 	out := []line{heading(row.String())}
 	for _, s := range strings.SplitN(text, "\n", 200) {
-		out = append(out, line{{" " + s, styleText}})
+		out = append(out, line{styleText.of(" " + s)})
 	}
 	return out
 }

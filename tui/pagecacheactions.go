@@ -123,7 +123,7 @@ func (c *cacheLevel) who(e *env, ref state.Ref) tea.Cmd {
 			if f.Subresource != "" {
 				operation += " of " + f.Subresource
 			}
-			lines[i] = line{{" " + render.Pad(render.Sanitise(f.Manager), min(width, 40)) + "  ", styleAccent}, {render.Pad(operation, 16) + "  ", styleDim}, {f.Path, styleText}}
+			lines[i] = line{styleAccent.of(" " + render.Pad(render.Sanitise(f.Manager), min(width, 40)) + "  "), styleDim.of(render.Pad(operation, 16) + "  "), styleText.of(f.Path)}
 		}
 		return showMsg{textView{title: title, lines: func(int) []line { return lines }}}
 	}
@@ -137,16 +137,16 @@ func (c *cacheLevel) compare(e *env, ref state.Ref) tea.Cmd {
 		if err != nil {
 			return sayMsg{text: err.Error(), bad: true}
 		}
-		out := []line{{{" The cache is " + string(v.Freshness) + ".", styleBold}}}
+		out := []line{{styleBold.of(" The cache is " + string(v.Freshness) + ".")}}
 		switch {
 		case v.Reason != "":
-			out = append(out, line{{" " + v.Reason, styleText}})
+			out = append(out, line{styleText.of(" " + v.Reason)})
 		case !v.Held:
-			out = append(out, line{{" The API server has the object, the cache does not hold it.", styleWarn}})
+			out = append(out, line{styleWarn.of(" The API server has the object, the cache does not hold it.")})
 		case !v.Live:
-			out = append(out, line{{" The cache holds the object, the API server does not have it.", styleWarn}})
+			out = append(out, line{styleWarn.of(" The cache holds the object, the API server does not have it.")})
 		case len(v.Changes) == 0:
-			out = append(out, line{{" No field differs.", styleGood}})
+			out = append(out, line{styleGood.of(" No field differs.")})
 		}
 		out = append(out, line{})
 		return showMsg{textView{title: ref.String() + ": cache against API server", lines: func(int) []line { return append(out, changeLines(v.Changes)...) }}}
@@ -159,13 +159,13 @@ func changeLines(changes []state.FieldChange) []line {
 	for _, c := range changes {
 		switch {
 		case c.Old == "" && c.New == "":
-			out = append(out, line{{" " + c.Path, styleDim}})
+			out = append(out, line{styleDim.of(" " + c.Path)})
 		case c.Old == "":
-			out = append(out, line{{" + " + c.Path + ": " + c.New, styleGood}})
+			out = append(out, line{styleGood.of(" + " + c.Path + ": " + c.New)})
 		case c.New == "":
-			out = append(out, line{{" - " + c.Path + ": " + c.Old, styleBad}})
+			out = append(out, line{styleBad.of(" - " + c.Path + ": " + c.Old)})
 		default:
-			out = append(out, line{{" ~ " + c.Path + ": ", styleText}, {c.Old, styleBad}, {" → ", styleDim}, {c.New, styleGood}})
+			out = append(out, line{styleText.of(" ~ " + c.Path + ": "), styleBad.of(c.Old), styleDim.of(" → "), styleGood.of(c.New)})
 		}
 	}
 	return out

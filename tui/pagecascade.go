@@ -200,14 +200,14 @@ func (v *cascadeView) text(a cascadeAnswer) tea.Cmd {
 // under the cursor.
 func (v *cascadeView) view(e *env, w, h int) []string {
 	a, known := v.answers[v.policy]
-	top := []line{v.policies(), {{" " + a.tally, styleBold}}}
+	top := []line{v.policies(), {styleBold.of(" " + a.tally)}}
 	switch {
 	case v.asking.err != nil && !known:
-		top[1] = line{{" It could not be worked out; r asks again.", styleBad}}
+		top[1] = line{styleBad.of(" It could not be worked out; r asks again.")}
 	case !known:
-		top[1] = line{{" Reading what the deletion can touch…", styleDim}}
+		top[1] = line{styleDim.of(" Reading what the deletion can touch…")}
 	case !a.cascade.Complete:
-		top = append(top, line{{" INCOMPLETE: some types could not be read, and what is hidden there is missing here (d)", styleBad}})
+		top = append(top, line{styleBad.of(" INCOMPLETE: some types could not be read, and what is hidden there is missing here (d)")})
 	}
 	body := max(h-len(top), 0)
 	out := fit(e.Theme, top, w, min(len(top), h))
@@ -219,9 +219,9 @@ func (v *cascadeView) view(e *env, w, h int) []string {
 	}
 	panel := min(max(body/3, body-rows.Len()-2, 4), body)
 	out = append(out, v.list.view(e.Theme, rows, w, body-panel, v.problem())...)
-	below := append([]line{{{strings.Repeat("─", w), styleDim}}}, v.detail(a, w)...)
+	below := append([]line{{styleDim.of(strings.Repeat("─", w))}}, v.detail(a, w)...)
 	if len(below) > panel {
-		below = append(below[:panel-1], line{{" … d shows the rest", styleDim}})
+		below = append(below[:panel-1], line{styleDim.of(" … d shows the rest")})
 	}
 	return append(out, fit(e.Theme, below, w, panel)...)
 }
@@ -235,13 +235,13 @@ func (v *cascadeView) problem() string {
 
 // policies tells which of the three is shown, by brackets.
 func (v *cascadeView) policies() line {
-	l := line{{" policy ", styleDim}}
+	l := line{styleDim.of(" policy ")}
 	for _, c := range cascadePolicies {
 		name := string(c.policy)
 		if c.policy == v.policy {
-			l = append(l, span{"[" + c.key + " " + name + "] ", styleTitle})
+			l = append(l, styleTitle.of("["+c.key+" "+name+"] "))
 		} else {
-			l = append(l, span{" " + c.key + " " + name + "  ", styleDim})
+			l = append(l, styleDim.of(" "+c.key+" "+name+"  "))
 		}
 	}
 	return l
@@ -268,7 +268,7 @@ func (v *cascadeView) detail(a cascadeAnswer, w int) []line {
 }
 
 func (v *cascadeView) objectDetail(a cascadeAnswer, o document.CascadeObject, w int) []line {
-	out := []line{append(heading(render.KindName(o.Object)), span{"  " + string(o.Fate), fateStyle(o.Fate)})}
+	out := []line{append(heading(render.KindName(o.Object)), fateStyle(o.Fate).of("  "+string(o.Fate)))}
 	add := func(text string, style styleName) { out = append(out, indent(wrapped(text, w-2, style), 1)...) }
 	add(render.CascadeWhy(o), styleText)
 	for _, text := range render.CascadeHeld([]document.CascadeObject{o}) {

@@ -349,7 +349,7 @@ func (p *controllersPage) detail(e *env, c *state.Controller, w int) []line {
 	}
 	out = append(out, line{}, heading("Queues"))
 	for q := range e.snap.QueuesOf(c.Name) {
-		out = append(out, line{{" " + q.Name, styleBold}, {fmt.Sprintf("  depth %d, %d delayed, %d in flight%s; %d added, %d retries", q.Ready, q.Waiting, q.Processing, againIf(q.Dirty), q.Adds, q.Retries), styleText}})
+		out = append(out, line{styleBold.of(" " + q.Name), styleText.of(fmt.Sprintf("  depth %d, %d delayed, %d in flight%s; %d added, %d retries", q.Ready, q.Waiting, q.Processing, againIf(q.Dirty), q.Adds, q.Retries))})
 	}
 	out = append(out, p.handlers(e, c)...)
 	out = append(out, line{}, heading("Recent syncs"))
@@ -386,19 +386,19 @@ func recentSyncs(e *env, controller string, n int) []line {
 		}
 	}
 	if out == nil {
-		return []line{{{" none yet", styleDim}}}
+		return []line{{styleDim.of(" none yet")}}
 	}
 	return out
 }
 
 // syncLines tell of one sync: what, how long, why, and how it failed.
 func syncLines(e *env, s *state.Sync) []line {
-	l := line{{" " + e.clock(s.Taken) + " ", styleDim}, {s.Key, styleBold}, {" took " + state.Short(s.Duration), styleText}}
+	l := line{styleDim.of(" " + e.clock(s.Taken) + " "), styleBold.of(s.Key), styleText.of(" took " + state.Short(s.Duration))}
 	if s.Writes > 0 {
-		l = append(l, span{fmt.Sprintf(", %d writes", s.Writes), styleText})
+		l = append(l, styleText.of(fmt.Sprintf(", %d writes", s.Writes)))
 	}
 	if cause := s.Cause.String(); cause != "" {
-		l = append(l, span{" ← " + cause, styleDim})
+		l = append(l, styleDim.of(" ← "+cause))
 	}
 	out := []line{l}
 	if s.Failed {
@@ -406,7 +406,7 @@ func syncLines(e *env, s *state.Sync) []line {
 		if !s.RetryDue.IsZero() {
 			text += fmt.Sprintf("; retry %d after %s", s.Retries, state.Short(s.RetryDue.Sub(s.Finished)))
 		}
-		out = append(out, line{{"   " + text, styleBad}})
+		out = append(out, line{styleBad.of("   " + text)})
 	}
 	return out
 }

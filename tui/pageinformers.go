@@ -73,12 +73,12 @@ func ofJournal(in *state.Informer) state.StoreStats {
 }
 
 func (p *informersPage) cells(e *env, s state.StoreStats) []cell {
-	name := cell{{s.Type, styleText}}
+	name := cell{styleText.of(s.Type)}
 	if s.Namespace != "" {
-		name = append(name, span{" in " + s.Namespace, styleDim})
+		name = append(name, styleDim.of(" in "+s.Namespace))
 	}
 	if s.Metadata {
-		name = append(name, span{" (metadata)", styleDim})
+		name = append(name, styleDim.of(" (metadata)"))
 	}
 	objects := itoa(s.Objects)
 	if !s.Synced && s.Arrived > 0 {
@@ -304,7 +304,7 @@ func storeDetail(e *env, s state.StoreStats, w int) []line {
 			if !h.Synced {
 				synced = "first list under way"
 			}
-			out = append(out, line{{" " + h.Controller, styleText}, {fmt.Sprintf("  returned from rv %s, %s", cmp.Or(h.ResourceVersion, "none yet"), synced), styleDim}})
+			out = append(out, line{styleText.of(" " + h.Controller), styleDim.of(fmt.Sprintf("  returned from rv %s, %s", cmp.Or(h.ResourceVersion, "none yet"), synced))})
 		}
 	}
 	return out

@@ -210,7 +210,7 @@ func (p *leasesPage) view(e *env, w, h int) []string {
 
 func (p *leasesPage) detail(e *env, r leaseRow, w int) []line {
 	if r.grouped > 0 {
-		return append([]line{heading(fmt.Sprintf("%d leases of nodes", r.grouped)), {{" " + r.words, styleText}}, {}}, p.history.lines(e, func(n string) bool { return strings.HasPrefix(n, r.Namespace+"/") }, 30)...)
+		return append([]line{heading(fmt.Sprintf("%d leases of nodes", r.grouped)), {styleText.of(" " + r.words)}, {}}, p.history.lines(e, func(n string) bool { return strings.HasPrefix(n, r.Namespace+"/") }, 30)...)
 	}
 	out := []line{heading(r.Ref().Key())}
 	out = append(out, fact("state", leaseState(r.LeaseStatus).text(), styleText)...)
@@ -225,7 +225,7 @@ func (p *leasesPage) detail(e *env, r leaseRow, w int) []line {
 	out = append(out, fact("changes", fmt.Sprintf("%d changes of holder since the lease was made", r.Transitions), styleText)...)
 	for _, c := range p.candidates {
 		if c.Namespace == r.Namespace && c.Lease == r.Name {
-			out = append(out, line{{" candidate   " + c.Name + " " + c.BinaryVersion, styleText}})
+			out = append(out, line{styleText.of(" candidate   " + c.Name + " " + c.BinaryVersion)})
 		}
 	}
 	if key := r.Ref().Key(); key == ownLease(e) {

@@ -306,18 +306,18 @@ func (p *queuesPage) foot(e *env, k *state.Key) []line {
 	if k == nil {
 		return nil
 	}
-	first := line{{" why ", styleDim}, {cmp.Or(k.Cause.String(), "not known"), styleText}}
+	first := line{styleDim.of(" why "), styleText.of(cmp.Or(k.Cause.String(), "not known"))}
 	if k.Causes > 1 {
-		first = append(first, span{fmt.Sprintf(" and %d more", k.Causes-1), styleDim})
+		first = append(first, styleDim.of(fmt.Sprintf(" and %d more", k.Causes-1)))
 	}
-	second := line{{" at  ", styleDim}, {e.clock(k.Added), styleText}, {", queue " + k.Queue + ", " + countOf(k.Syncs, "sync", "syncs"), styleDim}}
+	second := line{styleDim.of(" at  "), styleText.of(e.clock(k.Added)), styleDim.of(", queue " + k.Queue + ", " + countOf(k.Syncs, "sync", "syncs"))}
 	third := line{}
 	if held, ok := heldKeys(e)[state.KeyID(k.Controller, k.Queue, k.Key)]; ok {
 		third = heldLine(held)
 	} else if k.LastError != "" {
-		third = line{{" err ", styleDim}, {k.LastError, badIf(failing(k))}}
+		third = line{styleDim.of(" err "), badIf(failing(k)).of(k.LastError)}
 		if !failing(k) {
-			third = line{{" err ", styleDim}, {"resolved, " + e.ago(k.LastErrorAt) + " ago: " + k.LastError, styleDim}}
+			third = line{styleDim.of(" err "), styleDim.of("resolved, " + e.ago(k.LastErrorAt) + " ago: " + k.LastError)}
 		}
 	}
 	return []line{first, second, third}
@@ -325,9 +325,9 @@ func (p *queuesPage) foot(e *env, k *state.Key) []line {
 
 func heldLine(h Held) line {
 	if h.Write != "" {
-		return line{{" HELD before: " + h.Write + " (s lets it go)", styleWarn}}
+		return line{styleWarn.of(" HELD before: " + h.Write + " (s lets it go)")}
 	}
-	return line{{" HELD before a worker takes it (s lets it through)", styleWarn}}
+	return line{styleWarn.of(" HELD before a worker takes it (s lets it through)")}
 }
 
 func countOf(n uint64, one, many string) string {

@@ -213,7 +213,7 @@ func breakpointLines(e *env, w int) []line {
 		}
 	}
 	if out == nil {
-		return []line{{{" There is no breakpoint.", styleDim}}}
+		return []line{{styleDim.of(" There is no breakpoint.")}}
 	}
 	return out
 }

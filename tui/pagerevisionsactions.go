@@ -90,7 +90,7 @@ func (p *revisionsPage) details(id string) tea.Cmd {
 		return &textView{title: "Revisions", lines: func(w int) []line {
 			at, ok := p.rows.places[id]
 			if !ok {
-				return []line{{{" It is not there any more.", styleWarn}}}
+				return []line{{styleWarn.of(" It is not there any more.")}}
 			}
 			return p.detail(e, &p.rows.rows[at], w)
 		}}

@@ -119,13 +119,13 @@ func (p *revisionsPage) cells(e *env, r revisionRow) []cell {
 		if r.folded {
 			sign = "+ "
 		}
-		out = append(out, cell{{sign, styleDim}, {render.KindName(historyObject(h)), styleBold}})
+		out = append(out, cell{styleDim.of(sign), styleBold.of(render.KindName(historyObject(h)))})
 	} else {
 		sign, style := "    ", styleText
 		if at := p.marked(r); at > 0 {
 			sign, style = fmt.Sprintf(" *%d ", at), styleAccent
 		}
-		out = append(out, cell{{sign, style}, {revisionName(r.revision), style}})
+		out = append(out, cell{style.of(sign), style.of(revisionName(r.revision))})
 	}
 	if p.rows.namespaces {
 		out = append(out, word(h.Object.Namespace, styleDim))
@@ -254,7 +254,7 @@ func (p *revisionsPage) detail(e *env, r *revisionRow, w int) []line {
 		if status := render.RevisionStatus(v); status != "" {
 			text += ", " + status
 		}
-		out = append(out, line{{" " + text, styleText}})
+		out = append(out, line{styleText.of(" " + text)})
 	}
 	return out
 }
@@ -284,13 +284,13 @@ func (p *revisionsPage) revisionDetail(e *env, h *state.RevisionList, v *state.R
 		out = append(out, fact("created", v.Created.In(e.location()).Format("2006-01-02 15:04:05")+", "+e.ago(v.Created)+" ago", styleText)...)
 	}
 	if v.ChangeCause != "" {
-		out = append(out, line{{" change cause", styleDim}})
+		out = append(out, line{styleDim.of(" change cause")})
 		out = append(out, indent(wrapped(v.ChangeCause, w-4, styleText), 3)...)
 	}
 	if len(v.Images) > 0 {
 		out = append(out, line{}, heading("Images"))
 		for _, image := range v.Images {
-			out = append(out, line{{" " + image, styleText}})
+			out = append(out, line{styleText.of(" " + image)})
 		}
 	}
 	out = append(out, line{}, heading(fmt.Sprintf("Pods that run it: %d", v.PodCount)))
@@ -298,10 +298,10 @@ func (p *revisionsPage) revisionDetail(e *env, h *state.RevisionList, v *state.R
 	case !h.PodsKnown:
 		out[len(out)-1] = heading("Pods that run it: not known")
 	case len(v.Pods) == 0:
-		out = append(out, line{{" none", styleDim}})
+		out = append(out, line{styleDim.of(" none")})
 	}
 	for _, pod := range v.Pods {
-		out = append(out, line{{" " + pod, styleText}})
+		out = append(out, line{styleText.of(" " + pod)})
 	}
 	return out
 }

@@ -107,29 +107,29 @@ func entryCells(e *env, entry state.Entry) []cell {
 		return []cell{at, source, word(d.Text, styleIf(event.Warning, styleWarn))}
 	case state.WriteFinished:
 		if about, ok := event.About(); ok {
-			of := cell{{" of " + about.Type() + " " + about.Key(), styleText}}
+			of := cell{styleText.of(" of " + about.Type() + " " + about.Key())}
 			if event.Result != state.WriteDone {
-				of = append(of, span{wroteOnce(event), styleIf(event.Result == state.WriteFailed || event.Result == state.WriteRefused, styleBad)})
+				of = append(of, styleIf(event.Result == state.WriteFailed || event.Result == state.WriteRefused, styleBad).of(wroteOnce(event)))
 			}
 			return []cell{at, source, toldSpans(event, of)}
 		}
-		what := cell{{"write ", styleDim}, {d.Text, styleIf(event.Result == state.WriteFailed || event.Result == state.WriteRefused, styleBad)}}
+		what := cell{styleDim.of("write "), styleIf(event.Result == state.WriteFailed || event.Result == state.WriteRefused, styleBad).of(d.Text)}
 		if d.Subject != "" {
-			what = append(what, span{" ← sync of " + d.Subject, styleDim})
+			what = append(what, styleDim.of(" ← sync of "+d.Subject))
 		} else if event.Cause.Kind != "" {
-			what = append(what, span{" ← " + event.Cause.String(), styleDim})
+			what = append(what, styleDim.of(" ← "+event.Cause.String()))
 		}
 		return []cell{at, source, what}
 	case state.KeyFinished:
-		return []cell{at, source, {{d.Subject, styleBold}, {" " + d.Text, badIf(event.Failed)}}}
+		return []cell{at, source, {styleBold.of(d.Subject), badIf(event.Failed).of(" " + d.Text)}}
 	case state.ObjectChanged:
-		return []cell{at, word("event", styleAccent), {{d.Subject, styleText}, {" " + d.Text, styleDim}}}
+		return []cell{at, word("event", styleAccent), {styleText.of(d.Subject), styleDim.of(" " + d.Text)}}
 	case state.KeyAdded, state.KeyReady, state.KeyForgotten:
-		return []cell{at, source, {{d.Subject, styleText}, {" " + d.Text, styleDim}}}
+		return []cell{at, source, {styleText.of(d.Subject), styleDim.of(" " + d.Text)}}
 	}
-	what := cell{{d.Text, styleText}}
+	what := cell{styleText.of(d.Text)}
 	if d.Subject != "" {
-		what = cell{{d.Subject, styleBold}, {" " + d.Text, styleText}}
+		what = cell{styleBold.of(d.Subject), styleText.of(" " + d.Text)}
 	}
 	return []cell{at, source, what}
 }

@@ -150,7 +150,7 @@ func (p *treePage) open(key, title string) tea.Cmd {
 		return &textView{title: title, lines: func(w int) []line {
 			at, ok := p.rows.byKey[key]
 			if !ok {
-				return []line{{{" It is not in the tree any more.", styleWarn}}}
+				return []line{{styleWarn.of(" It is not in the tree any more.")}}
 			}
 			return p.detail(e, &p.rows.rows[at], w)
 		}}

@@ -86,7 +86,7 @@ func (p *treePage) detail(e *env, r *treeRow, w int) []line {
 		out = append(out, indent(wrapped(words, w-2, styleText), 1)...)
 	}
 	if len(o.Owners) == 0 {
-		out = append(out, line{{" none", styleDim}})
+		out = append(out, line{styleDim.of(" none")})
 	}
 	if e.Owners == nil {
 		out = append(out, indent(wrapped("The journal knows the managing owner only: neither others, nor blockOwnerDeletion, finalizers and status.", w-2, styleDim), 1)...)
@@ -94,10 +94,10 @@ func (p *treePage) detail(e *env, r *treeRow, w int) []line {
 	}
 	out = append(out, line{}, heading("Finalizers"))
 	for _, f := range o.Finalizers {
-		out = append(out, line{{" " + f, styleText}})
+		out = append(out, line{styleText.of(" " + f)})
 	}
 	if len(o.Finalizers) == 0 {
-		out = append(out, line{{" none", styleDim}})
+		out = append(out, line{styleDim.of(" none")})
 	}
 	return out
 }

@@ -233,12 +233,12 @@ func (g *grown) columns() []column {
 }
 
 func (g *grown) cells(e *env, r treeRow) []cell {
-	name := cell{{r.lead, styleDim}, {render.KindName(r.Object), nameStyle(r.OwnerNode)}}
+	name := cell{styleDim.of(r.lead), nameStyle(r.OwnerNode).of(render.KindName(r.Object))}
 	if r.folded {
-		name = append(name, span{fmt.Sprintf(" [+%d]", len(r.Dependents)), styleAccent})
+		name = append(name, styleAccent.of(fmt.Sprintf(" [+%d]", len(r.Dependents))))
 	}
 	if r.Hidden > 0 {
-		name = append(name, span{fmt.Sprintf(" [%d more not shown]", r.Hidden), styleWarn})
+		name = append(name, styleWarn.of(fmt.Sprintf(" [%d more not shown]", r.Hidden)))
 	}
 	out := []cell{name}
 	if g.namespaces {

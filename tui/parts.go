@@ -38,14 +38,14 @@ func beside(t *Theme, w, h int, list func(w, h int) []string, detail func(w int)
 	return rows
 }
 
-func heading(text string) line { return line{{" " + text, styleTitle}} }
+func heading(text string) line { return line{styleTitle.of(" " + text)} }
 
 // fact is a name and a value on a line; nothing without a value.
 func fact(name, value string, style styleName) []line {
 	if value == "" {
 		return nil
 	}
-	return []line{{{" " + name + strings.Repeat(" ", max(12-len(name), 1)), styleDim}, {value, style}}}
+	return []line{{styleDim.of(" " + name + strings.Repeat(" ", max(12-len(name), 1))), style.of(value)}}
 }
 
 func warnIf(yes bool) styleName { return styleIf(yes, styleWarn) }

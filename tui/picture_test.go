@@ -247,9 +247,9 @@ func readPicture(t *testing.T, svg string, rows int) string {
 func TestPicture(t *testing.T) {
 	theme := testTheme(t, "default", termenv.ANSI)
 	lines := []string{
-		line{{"a<b>&\"c\"   世界  ", styleText}, {"bad", styleBad}}.draw(theme, 30, false, styleText),
-		line{{" ├ x", styleDim}, {"  under", styleText}}.draw(theme, 30, false, styleSelected),
-		line{{" DRY-RUN ", styleDry}, {" title", styleTitle}}.draw(theme, 30, false, styleText),
+		line{styleText.of("a<b>&\"c\"   世界  "), styleBad.of("bad")}.draw(theme, 30, false, styleText),
+		line{styleDim.of(" ├ x"), styleText.of("  under")}.draw(theme, 30, false, styleSelected),
+		line{styleDry.of(" DRY-RUN "), styleTitle.of(" title")}.draw(theme, 30, false, styleText),
 	}
 	svg, err := picture(strings.Join(lines, "\n"), `<"names">`, 30, 3)
 	if err != nil {

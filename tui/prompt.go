@@ -113,14 +113,14 @@ func (p *prompt) view(t *Theme, w int) string {
 	for room := w - render.Width(p.label) - 2; render.Width(before) > room && before != ""; {
 		before = string([]rune(before)[1:])
 	}
-	l := line{{p.label, styleBarKey}, {before, styleText}}
+	l := line{styleBarKey.of(p.label), styleText.of(before)}
 	if after == "" {
-		l = append(l, span{" ", styleSelected})
+		l = append(l, styleSelected.of(" "))
 	} else {
-		l = append(l, span{string([]rune(after)[:1]), styleSelected}, span{string([]rune(after)[1:]), styleText})
+		l = append(l, styleSelected.of(string([]rune(after)[:1])), styleText.of(string([]rune(after)[1:])))
 	}
 	if all := p.candidates(); len(all) > 0 && typed != "" {
-		l = append(l, span{"   " + strings.Join(all, " "), styleDim})
+		l = append(l, styleDim.of("   "+strings.Join(all, " ")))
 	}
 	return l.draw(t, w, false, styleText)
 }

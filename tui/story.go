@@ -248,16 +248,16 @@ func (r storyRows) Cells(i int) []cell {
 	}
 	b, first := row.branch, row.branch.First()
 	at, hop := word("+"+since(first.Start.Sub(row.root.First().Start)), styleDim), word(hopTime(b), styleAccent)
-	what := append(cell{{row.lead(), styleDim}}, hopSpans(b, row.root)...)
+	what := append(cell{styleDim.of(row.lead())}, hopSpans(b, row.root)...)
 	if b.Parent == nil {
 		// The day's time of a beginning, and how long it went on.
 		at, hop = word(r.e.clock(first.Start)[:8], styleDim), word("in all "+state.Short(total(b)), styleDim)
-		what = append(what, span{" ← " + firstOf(string(first.Origin), "an earlier hop"), styleWarn})
+		what = append(what, styleWarn.of(" ← "+firstOf(string(first.Origin), "an earlier hop")))
 	}
 	if r.of.kind != onEvent && r.of.kind != onWrite || !b.Asked {
 		return []cell{at, hop, what}
 	}
-	return []cell{at, hop, append(what, span{"  (this)", styleAccent})}
+	return []cell{at, hop, append(what, styleAccent.of("  (this)"))}
 }
 
 func since(d time.Duration) string { return fmt.Sprintf("%.3fs", max(d, 0).Seconds()) }

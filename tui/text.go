@@ -13,14 +13,17 @@ type span struct {
 	style styleName
 }
 
+// of makes a span in a style.
+func (s styleName) of(text string) span { return span{text, s} }
+
 // cell is what stands in one column of a row.
 type cell []span
 
 // word makes a cell of one span.
-func word(text string, style styleName) cell { return cell{{text, style}} }
+func word(text string, style styleName) cell { return cell{style.of(text)} }
 
 // plainCell makes a cell without a style.
-func plainCell(text string) cell { return cell{{text, styleText}} }
+func plainCell(text string) cell { return cell{styleText.of(text)} }
 
 // text is the cell without its styles, sanitised.
 func (c cell) text() string {
@@ -39,7 +42,7 @@ func (c cell) bothEnds(width int) cell {
 	if len(c) != 1 {
 		return c
 	}
-	return cell{{render.CutMiddle(render.Sanitise(c[0].text), width), c[0].style}}
+	return cell{c[0].style.of(render.CutMiddle(render.Sanitise(c[0].text), width))}
 }
 
 // draw gives the cell in exactly width cells of a terminal. Over replaces the
@@ -159,7 +162,7 @@ func wrapped(text string, width int, style styleName) []line {
 	parts := wrap(text, width)
 	out := make([]line, len(parts))
 	for i, p := range parts {
-		out[i] = line{{p, style}}
+		out[i] = line{style.of(p)}
 	}
 	return out
 }

@@ -42,7 +42,7 @@ type textView struct {
 func textOf(title, text string) textView {
 	var all []line
 	for _, s := range strings.Split(strings.TrimSuffix(text, "\n"), "\n") {
-		all = append(all, line{{s, styleText}})
+		all = append(all, line{styleText.of(s)})
 	}
 	return textView{title: title, lines: func(int) []line { return all }, copy: text}
 }
@@ -63,7 +63,7 @@ func proseOf(title string, paragraphs ...string) textView {
 
 func indent(lines []line, by int) []line {
 	for i, l := range lines {
-		lines[i] = append(line{{strings.Repeat(" ", by), styleText}}, l...)
+		lines[i] = append(line{styleText.of(strings.Repeat(" ", by))}, l...)
 	}
 	return lines
 }
@@ -107,10 +107,10 @@ func fold(l line, by, w int) []line {
 				head = head[:space]
 			}
 			if used := render.Width(head); used <= room {
-				current, rest, room = append(current, span{head, s.style}), rest[len(head):], room-used
+				current, rest, room = append(current, s.style.of(head)), rest[len(head):], room-used
 			}
 			if rest != "" {
-				out, current, room = append(out, current), line{{strings.Repeat(" ", by), styleText}}, w-by
+				out, current, room = append(out, current), line{styleText.of(strings.Repeat(" ", by))}, w-by
 				rest = strings.TrimLeft(rest, " ")
 			}
 		}
@@ -189,7 +189,7 @@ func (v *textView) view(t *Theme, w, h int) []string {
 	for i, l := range window {
 		out[i] = l
 		if v.found(v.top + i) {
-			out[i] = line{{l.text(), styleAccent}}
+			out[i] = line{styleAccent.of(l.text())}
 		}
 	}
 	return fit(t, out, w, h)

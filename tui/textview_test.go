@@ -31,7 +31,7 @@ func TestLongLinesOfATextAreFolded(t *testing.T) {
 func TestFoldedTextIsFoundAndCopiedWhole(t *testing.T) {
 	v := proseOf("title")
 	long := "begin " + strings.Repeat("0123456789 ", 20) + "end"
-	v.lines = func(int) []line { return []line{{{"first", styleText}}, {{long, styleText}}, {{"last", styleText}}} }
+	v.lines = func(int) []line { return []line{{styleText.of("first")}, {styleText.of(long)}, {styleText.of("last")}} }
 	v.height = 1
 	v.layout(60)
 	v.search = "789 0123456789 0123456789 0123456789 0123456789 0123456789 0123456789 end"

@@ -64,22 +64,22 @@ func fieldLines(w state.WriteFinished, width int) []line {
 	for _, c := range w.Diff {
 		switch {
 		case c.Old == "" && c.New == "":
-			out = append(out, line{{" " + c.Path, styleDim}})
+			out = append(out, line{styleDim.of(" " + c.Path)})
 		case c.Old == "":
-			out = append(out, line{{" + " + c.Path + ": ", styleText}, {c.New, styleGood}})
+			out = append(out, line{styleText.of(" + " + c.Path + ": "), styleGood.of(c.New)})
 		case c.New == "":
-			out = append(out, line{{" - " + c.Path + ": ", styleText}, {c.Old, styleBad}})
+			out = append(out, line{styleText.of(" - " + c.Path + ": "), styleBad.of(c.Old)})
 		default:
-			l := line{{" ~ " + c.Path + ": ", styleText}, {c.Old, styleBad}, {" → ", styleDim}, {c.New, styleGood}}
+			l := line{styleText.of(" ~ " + c.Path + ": "), styleBad.of(c.Old), styleDim.of(" → "), styleGood.of(c.New)}
 			if render.Width(l.text()) > width {
-				out = append(out, line{{" ~ " + c.Path, styleText}}, line{{"     ", styleText}, {c.Old, styleBad}}, line{{"   → ", styleDim}, {c.New, styleGood}})
+				out = append(out, line{styleText.of(" ~ " + c.Path)}, line{styleText.of("     "), styleBad.of(c.Old)}, line{styleDim.of("   → "), styleGood.of(c.New)})
 				continue
 			}
 			out = append(out, l)
 		}
 	}
 	if len(out) == 0 {
-		out = append(out, line{{" no field changes are known of it", styleDim}})
+		out = append(out, line{styleDim.of(" no field changes are known of it")})
 	}
 	if w.Approximate {
 		out = append(out, indent(wrapped("approximate: before the server's defaulting and admission", width-2, styleWarn), 1)...)
@@ -93,15 +93,15 @@ const maxBehind = 40
 // causeLines goes back from a write to where it all began.
 func causeLines(w *state.Write, hop *state.Hop, width int) []line {
 	if hop == nil {
-		return []line{{{" ← " + firstOf(w.Cause.String(), string(state.OriginUnknown)), styleDim}}}
+		return []line{{styleDim.of(" ← " + firstOf(w.Cause.String(), string(state.OriginUnknown)))}}
 	}
 	var out []line
 	for steps := 0; ; steps++ {
 		if hop.Parent == nil {
-			return append(out, line{{" ← " + string(hop.Origin), styleWarn}})
+			return append(out, line{styleWarn.of(" ← " + string(hop.Origin))})
 		}
 		if steps == maxBehind {
-			return append(out, line{{fmt.Sprintf(" … back to %s", state.DescribeHop(hop.Root())), styleDim}})
+			return append(out, line{styleDim.of(fmt.Sprintf(" … back to %s", state.DescribeHop(hop.Root())))})
 		}
 		how := ""
 		if !hop.Link.Sure() {
@@ -113,7 +113,7 @@ func causeLines(w *state.Write, hop *state.Hop, width int) []line {
 			if i == 0 {
 				lead = " ← "
 			}
-			out = append(out, line{{lead, styleDim}, {part, hopStyle(hop.Parent)}})
+			out = append(out, line{styleDim.of(lead), hopStyle(hop.Parent).of(part)})
 		}
 		hop = hop.Parent
 	}
