@@ -89,7 +89,7 @@ func (m *model) prepared(msg preparedMsg) tea.Cmd {
 	}
 	plan := msg.plan
 	title := "Write to context " + plan.Context + " for real?"
-	view := &textView{title: title, lines: func(w int) []line { return plan.lines(m.env, w) }}
+	view := &overlay{textView: &textView{title: title, lines: func(w int) []line { return plan.lines(m.env, w) }}}
 	m.over(view)
 	closed := func() { m.closeText(view) }
 	m.open(promptMsg{
@@ -111,7 +111,7 @@ func (m *model) prepared(msg preparedMsg) tea.Cmd {
 // refused shows why nothing was done, with the next step. It is too much for a line.
 func (m *model) refused(err error) {
 	view := proseOf("Active mode is refused", err.Error(), "Nothing was written.")
-	m.over(&view)
+	m.over(&overlay{textView: &view})
 }
 
 func (m *model) begun(msg begunMsg) tea.Cmd {
@@ -125,7 +125,7 @@ func (m *model) begun(msg begunMsg) tea.Cmd {
 }
 
 // closeText closes a text that may have others over it.
-func (m *model) closeText(view *textView) {
+func (m *model) closeText(view *overlay) {
 	for at := &m.text; *at != nil; at = &(*at).under {
 		if *at == view {
 			*at = view.under

@@ -283,7 +283,7 @@ func (v *approvalsView) actions(m *model) []action {
 		{keys: []string{"V"}, label: "verb", help: coversHelp(q, state.AnswerVerb, "with this verb"), off: firstOf(none, uncovered(q, state.AnswerVerb)), do: func() tea.Cmd { return v.sure(e, q, state.AnswerVerb) }},
 		brake,
 		{keys: []string{"w"}, label: "withdraw", help: "Withdraw all approvals for more than one write.", off: nothing, do: func() tea.Cmd { return v.withdraw(e) }},
-		{keys: []string{"enter"}, label: "whole", help: "Show the question whole, with what each answer covers.", off: skip, do: func() tea.Cmd { return send(showMsg{v.whole(e, q)}) }},
+		{keys: []string{"enter"}, label: "whole", help: "Show the question whole, with what each answer covers.", off: skip, do: func() tea.Cmd { return send(showMsg{text: v.whole(e, q)}) }},
 		{keys: []string{"?"}, label: "help", help: "Show these keys.", do: func() tea.Cmd { return v.help(m) }},
 		{keys: []string{"esc", "A", "q"}, label: "close", help: "Go back to the page; what waits goes on waiting.", do: func() tea.Cmd { m.approvals = nil; return nil }},
 	}
@@ -376,7 +376,7 @@ func (v *approvalsView) whole(e *env, q state.Question) textView {
 
 func (v *approvalsView) help(m *model) tea.Cmd {
 	actions := v.actions(m)
-	return send(showMsg{textView{title: "Help: writes that wait", lines: func(w int) []line {
+	return send(showMsg{text: textView{title: "Help: writes that wait", lines: func(w int) []line {
 		out := indent(wrapped(aboutApprovals, min(w-2, 100), styleText), 1)
 		return append(append(out, line{}), keyLines(actions, w)...)
 	}}})

@@ -128,21 +128,3 @@ func (e *env) location() *time.Location {
 	}
 	return time.UTC
 }
-
-// age is a duration in one unit, or two below ten minutes, as kubectl prints it.
-func age(d time.Duration) string {
-	switch {
-	case d < 0:
-		return "0s"
-	case d < 10*time.Minute && d >= 2*time.Minute:
-		return state.Short(d.Round(time.Second))
-	case d < 2*time.Minute:
-		return state.Short(d.Truncate(time.Second))
-	case d < 3*time.Hour:
-		return state.Short(d.Truncate(time.Minute))
-	case d < 48*time.Hour:
-		return itoa(int(d.Hours())) + "h"
-	default:
-		return itoa(int(d.Hours()/24)) + "d"
-	}
-}

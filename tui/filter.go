@@ -75,5 +75,8 @@ func anyField(fields []string, hit func(string) bool) bool {
 	return false
 }
 
+// matchesAll reports whether the filter hides nothing.
+func (f filter) matchesAll() bool { return f.match == nil }
+
 // matches reports whether a row with these fields is shown.
 func (f filter) matches(fields ...string) bool { return f.match == nil || f.match(fields) }

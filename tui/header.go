@@ -120,20 +120,6 @@ func (m *model) headline(w int) string {
 	return spread(e.Theme, l, right, w)
 }
 
-// spread puts spans at the right end as far as they fit beside the left ones.
-func spread(t *Theme, left line, right []span, w int) string {
-	room := w - render.Width(left.text())
-	var tail line
-	for i := len(right) - 1; i >= 0; i-- {
-		s := right[i].style.of("  " + right[i].text)
-		if width := render.Width(render.Sanitise(s.text)); width <= room {
-			room -= width
-			tail = append(line{s}, tail...)
-		}
-	}
-	return append(append(left, styleText.of(strings.Repeat(" ", max(room, 0)))), tail...).draw(t, w, false, styleText)
-}
-
 // leaderOf is who holds the lease of the real controller manager, as far as the
 // journal knows.
 func leaderOf(s *state.Snapshot, now time.Time) string {

@@ -73,7 +73,7 @@ func orderKeys(s *state.Snapshot, q keyQuery, f filter) *keyOrder {
 			o.renewals++
 			return
 		}
-		if q.failures && !failing || f.match != nil && !f.matches(keyFields(k)...) {
+		if q.failures && !failing || !f.matchesAll() && !f.matches(keyFields(k)...) {
 			return
 		}
 		o.counts[k.Phase]++

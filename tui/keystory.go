@@ -84,19 +84,6 @@ func (p *queuesPage) story(e *env, k *state.Key, w int) []line {
 	return out
 }
 
-// wrappedFact is a fact whose value may be long.
-func wrappedFact(name, value string, w int, style styleName) []line {
-	parts := wrap(value, max(w-14, 20))
-	if value == "" || len(parts) == 0 {
-		return nil
-	}
-	out := fact(name, parts[0], style)
-	for _, more := range parts[1:] {
-		out = append(out, line{styleText.of(strings.Repeat(" ", 13)), style.of(more)})
-	}
-	return out
-}
-
 // attemptLines tell of one sync: when, how long, why, what it wrote, how it ended
 // and when the next one is due.
 func attemptLines(e *env, s *state.Sync, writes []*state.Write, w int) []line {

@@ -22,7 +22,7 @@ type model struct {
 	visited []pageID
 
 	width, height int
-	text          *textView
+	text          *overlay
 	approvals     *approvalsView
 	prompt        *prompt
 	confirm       *confirmMsg
@@ -174,7 +174,7 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		m.said, m.saidAt = msg, m.env.now
 		return m, nil
 	case showMsg:
-		m.over(&msg.text)
+		m.over(&overlay{textView: &msg.text, extra: msg.extra})
 		return m, nil
 	case preparedMsg:
 		return m, m.prepared(msg)
@@ -182,8 +182,7 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		return m, m.begun(msg)
 	case openMsg:
 		if text := msg.view(m.env); text != nil {
-			text.refresh = msg.view
-			m.over(text)
+			m.over(&overlay{textView: text, refresh: msg.view})
 		}
 		return m, nil
 	case promptMsg:

@@ -82,7 +82,7 @@ func (m *model) key(msg tea.KeyMsg) tea.Cmd {
 }
 
 // over opens a text over the page, or over another text.
-func (m *model) over(text *textView) {
+func (m *model) over(text *overlay) {
 	text.under = m.text
 	m.text = text
 }
@@ -119,6 +119,6 @@ func (m *model) typing(msg tea.KeyMsg) tea.Cmd {
 }
 
 func (m *model) open(p promptMsg, live func(string)) {
-	m.prompt = newPrompt(p, m.typed[p.label])
+	m.prompt = newPrompt(promptOptions(p), m.typed[p.label])
 	m.prompt.live = live
 }

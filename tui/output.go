@@ -79,7 +79,7 @@ func (m *model) readOutput() tea.Cmd {
 		case len(out) == 0:
 			out = []line{{styleDim.of(" It has printed nothing.")}}
 		}
-		return outputMsg{text: &textView{title: "What the command prints: " + file, isOutput: true, lines: func(int) []line { return out }}}
+		return outputMsg{text: &textView{title: "What the command prints: " + file, lines: func(int) []line { return out }}}
 	}
 }
 
@@ -98,5 +98,5 @@ func (m *model) showOutput(msg outputMsg) {
 		return // it was closed meanwhile
 	}
 	msg.text.top = theEnd
-	m.over(msg.text)
+	m.over(&overlay{textView: msg.text, isOutput: true})
 }

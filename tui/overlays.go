@@ -11,6 +11,43 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
+// overlay is a text over the page, or over another text.
+type overlay struct {
+	*textView
+	// refresh makes it anew while it is open, about every second; nil where it
+	// stays as it is.
+	refresh func(e *env) *textView
+	// extra are keys of its own.
+	extra func(e *env) []action
+	// isOutput: it is what the command prints, and grows.
+	isOutput bool
+	// isHelp: it lists keys itself.
+	isHelp bool
+	// under is the text that it was opened over.
+	under *overlay
+}
+
+// actions are the keys while a text is open.
+func (v *overlay) actions(m *model) []action {
+	var own []action
+	if v.extra != nil {
+		own = v.extra(m.env)
+	}
+	return append(own, []action{
+		{keys: []string{"esc", "q"}, label: "close", help: "Close the text.", do: func() tea.Cmd { m.text = v.under; return nil }},
+		{keys: []string{"/"}, label: "search", help: "Search in the text; n and N go on.", do: func() tea.Cmd {
+			return send(promptMsg{label: "search: ", value: v.search, done: func(s string) tea.Cmd {
+				v.search = s
+				if s != "" && !v.find(v.top, 1) && !v.find(0, 1) {
+					return complain(fmt.Sprintf("%q is not in this text", s))
+				}
+				return nil
+			}})
+		}},
+		{keys: []string{"c"}, label: "copy", help: "Copy the text.", off: m.env.without(m.env.Copy != nil), do: func() tea.Cmd { return m.copy(v.text(), "the text") }},
+	}...)
+}
+
 // help lists every key of the page and of the program, from the tables that the
 // dispatcher uses.
 func (m *model) help() tea.Cmd {
@@ -19,7 +56,7 @@ func (m *model) help() tea.Cmd {
 		return m.textHelp()
 	}
 	own, all, verbs := m.page().actions(m.env), m.actions(), m.verbs()
-	return send(showMsg{textView{title: "Help: " + row.name, isHelp: true, lines: func(w int) []line {
+	return m.showHelp(row.name, func(w int) []line {
 		out := indent(wrapped(row.about, min(w-2, 100), styleText), 1)
 		out = append(out, line{}, line{styleTitle.of(" Keys of this page")})
 		out = append(out, keyLines(own, w)...)
@@ -34,13 +71,13 @@ func (m *model) help() tea.Cmd {
 			out = append(out, helpLine(strings.TrimSpace(v.words[0]+" "+v.args), v.help, v.off, w)...)
 		}
 		return append(out, helpLine("PAGE, TYPE", "Go to a page by its name; open the cache of a type, such as pods.", "", w)...)
-	}}})
+	})
 }
 
 // textHelp lists the keys of the text that is open.
 func (m *model) textHelp() tea.Cmd {
 	own, all := m.text.actions(m), m.overText()
-	return send(showMsg{textView{title: "Help: " + m.text.title, isHelp: true, lines: func(w int) []line {
+	return m.showHelp(m.text.title, func(w int) []line {
 		out := append([]line{{styleTitle.of(" Keys of this text")}}, keyLines(own, w)...)
 		out = append(out, keyLines([]action{
 			{keys: []string{"↑", "↓", "j", "k"}, help: "Scroll; g and G to the ends, PgUp, PgDn and space, ctrl-u and ctrl-d."},
@@ -48,7 +85,13 @@ func (m *model) textHelp() tea.Cmd {
 		}, w)...)
 		out = append(out, line{}, line{styleTitle.of(" Keys everywhere")})
 		return append(out, keyLines(all, w)...)
-	}}})
+	})
+}
+
+// showHelp opens a list of keys.
+func (m *model) showHelp(of string, lines func(w int) []line) tea.Cmd {
+	m.over(&overlay{textView: &textView{title: "Help: " + of, lines: lines}, isHelp: true})
+	return nil
 }
 
 func keyLines(actions []action, w int) []line {
@@ -137,7 +180,7 @@ func showYAML(title string, v any) tea.Cmd {
 	if err != nil {
 		return complain("write " + title + " as YAML: " + err.Error())
 	}
-	return send(showMsg{textOf(title, text)})
+	return send(showMsg{text: textOf(title, text)})
 }
 
 // explain shows the paragraph about what the cursor is on.
@@ -153,5 +196,5 @@ func (m *model) explain(s subject) tea.Cmd {
 	if !ok {
 		about = explanation{title: m.table[m.shown-1].name, text: m.table[m.shown-1].about}
 	}
-	return send(showMsg{proseOf("What is this? "+about.title, strings.Split(about.text, "\n\n")...)})
+	return send(showMsg{text: proseOf("What is this? "+about.title, strings.Split(about.text, "\n\n")...)})
 }

@@ -176,17 +176,13 @@ type (
 		bad  bool
 	}
 	// showMsg opens a text over the page.
-	showMsg struct{ text textView }
-	// promptMsg asks for a line of text.
-	promptMsg struct {
-		label, value string
-		complete     func(string) []string
-		done         func(string) tea.Cmd
-		// left is what leaving the prompt leads to; it may be nil.
-		left func() tea.Cmd
-		// once: what is typed is not offered again.
-		once bool
+	showMsg struct {
+		text textView
+		// extra are keys of its own; it may be nil.
+		extra func(*env) []action
 	}
+	// promptMsg asks for a line of text.
+	promptMsg promptOptions
 	// confirmMsg asks yes or no.
 	confirmMsg struct {
 		question string

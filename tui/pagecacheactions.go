@@ -83,13 +83,13 @@ func (c *cacheLevel) object(ref state.Ref) tea.Cmd {
 			return sayMsg{text: err.Error(), bad: true}
 		}
 		view := textOf(ref.String()+", as the cache holds it", text)
-		view.extra = func(e *env) []action {
+		extra := func(e *env) []action {
 			return []action{
 				{keys: []string{"d"}, label: "diff", help: "Compare it with the API server's.", off: e.without(e.Caches != nil), do: func() tea.Cmd { return c.compare(e, ref) }},
 				{keys: []string{"w"}, label: "who", help: "Show who owns each field.", do: func() tea.Cmd { return c.who(e, ref) }},
 			}
 		}
-		return showMsg{view}
+		return showMsg{text: view, extra: extra}
 	}
 }
 
@@ -125,7 +125,7 @@ func (c *cacheLevel) who(e *env, ref state.Ref) tea.Cmd {
 			}
 			lines[i] = line{styleAccent.of(" " + render.Pad(render.Sanitise(f.Manager), min(width, 40)) + "  "), styleDim.of(render.Pad(operation, 16) + "  "), styleText.of(f.Path)}
 		}
-		return showMsg{textView{title: title, lines: func(int) []line { return lines }}}
+		return showMsg{text: textView{title: title, lines: func(int) []line { return lines }}}
 	}
 }
 
@@ -149,7 +149,7 @@ func (c *cacheLevel) compare(e *env, ref state.Ref) tea.Cmd {
 			out = append(out, line{styleGood.of(" No field differs.")})
 		}
 		out = append(out, line{})
-		return showMsg{textView{title: ref.String() + ": cache against API server", lines: func(int) []line { return append(out, changeLines(v.Changes)...) }}}
+		return showMsg{text: textView{title: ref.String() + ": cache against API server", lines: func(int) []line { return append(out, changeLines(v.Changes)...) }}}
 	}
 }
 

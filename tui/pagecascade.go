@@ -192,7 +192,7 @@ func (v *cascadeView) text(a cascadeAnswer) tea.Cmd {
 		for _, l := range render.ReadSummary(a.cascade.Cost, a.cascade.Gaps) {
 			out.WriteString(l + "\n")
 		}
-		return showMsg{textOf(title, out.String())}
+		return showMsg{text: textOf(title, out.String())}
 	}
 }
 

@@ -312,7 +312,7 @@ func doing(what string, do func() error) tea.Cmd {
 
 func (p *controllersPage) open(name string) tea.Cmd {
 	view := func(e *env) *textView {
-		return &textView{title: name, lines: func(w int) []line { return p.detail(e, e.snap.Controller(name), w) }, refresh: nil}
+		return &textView{title: name, lines: func(w int) []line { return p.detail(e, e.snap.Controller(name), w) }}
 	}
 	return func() tea.Msg { return openMsg{view} }
 }

@@ -86,7 +86,7 @@ func (p *revisionsPage) update(msg tea.Msg, e *env) tea.Cmd {
 		case msg.err != nil:
 			return complain(msg.err.Error())
 		default:
-			return send(showMsg{textOf(msg.value.title, msg.value.text)})
+			return send(showMsg{text: textOf(msg.value.title, msg.value.text)})
 		}
 	}
 	return nil

@@ -72,7 +72,7 @@ func (p *timelinePage) shows(snap *state.Snapshot, e state.Entry) bool {
 	if entryDetail(e.Event) > p.detail || !p.renewals && snap.Renewal(e.Event) {
 		return false
 	}
-	if p.scope == "" && p.filter.match == nil {
+	if p.scope == "" && p.filter.matchesAll() {
 		return true
 	}
 	d := state.DescribeParts(e.Event)

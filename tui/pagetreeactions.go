@@ -61,7 +61,7 @@ func (p *treePage) actions(e *env) []action {
 		{keys: []string{"T"}, help: "Follow it on the timeline.", off: nothing, do: func() tea.Cmd { return p.jump(pageTimeline, o) }},
 		{keys: []string{"C"}, help: "Show it in the cache.", off: absent, do: func() tea.Cmd { return p.jump(pageInformers, o) }},
 		{keys: []string{"m"}, help: "Show what could not be read.", off: noGaps, do: func() tea.Cmd {
-			return send(showMsg{proseOf("What is missing from this tree", p.missing()...)})
+			return send(showMsg{text: proseOf("What is missing from this tree", p.missing()...)})
 		}},
 		{keys: []string{"r"}, help: "Ask again now.", do: func() tea.Cmd { return p.ask(e) }},
 		{keys: []string{"h"}, help: "Fold it, or go to its owner.", off: nothing, do: func() tea.Cmd {

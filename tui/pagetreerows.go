@@ -137,7 +137,7 @@ func (r *treeRows) Find(id string) int {
 func (g *grown) flatten(isFolded func(key string) bool, f filter) *treeRows {
 	out := &treeRows{byID: map[string]int{}, byKey: map[string]int{}}
 	var keep map[*document.OwnerNode]bool
-	if f.match != nil {
+	if !f.matchesAll() {
 		keep = map[*document.OwnerNode]bool{}
 		for _, root := range g.tree.Roots {
 			matching(root, f, keep)

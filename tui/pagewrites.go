@@ -49,7 +49,7 @@ func (p *writesPage) shows(w *state.Write) bool {
 		s.queue != "" && w.Cause.Queue != s.queue,
 		s.object.Resource != "" && !w.Object.Same(s.object):
 		return false
-	case p.filter.match == nil:
+	case p.filter.matchesAll():
 		return true
 	}
 	return p.filter.matches(w.Controller, w.Cause.Key, w.Verb, writeObject(w.WriteFinished), w.Object.Type(), resultWord(w.WriteFinished), w.Message)

@@ -12,29 +12,36 @@ import (
 
 // prompt is a line of text being typed, in the place of the footer.
 type prompt struct {
-	label    string
-	input    textinput.Model
-	complete func(string) []string
-	done     func(string) tea.Cmd
-	left     func() tea.Cmd
-	once     bool
+	promptOptions
+	input textinput.Model
 	// live is told of each change, for a filter that shows at once.
 	live    func(string)
 	history []string
 	recall  int
 }
 
+// promptOptions are what is asked for.
+type promptOptions struct {
+	label, value string
+	complete     func(string) []string
+	done         func(string) tea.Cmd
+	// left is what leaving the prompt leads to; it may be nil.
+	left func() tea.Cmd
+	// once: what is typed is not offered again.
+	once bool
+}
+
 // maxPrompt bounds what can be typed or pasted, in characters.
 const maxPrompt = 512
 
-func newPrompt(m promptMsg, history []string) *prompt {
+func newPrompt(o promptOptions, history []string) *prompt {
 	in := textinput.New()
 	in.Prompt, in.CharLimit = "", maxPrompt
 	in.Cursor.SetMode(cursor.CursorStatic) // view draws it; a blink would be a timer per key
-	in.SetValue(m.value)
+	in.SetValue(o.value)
 	in.CursorEnd()
 	in.Focus()
-	return &prompt{label: m.label, input: in, complete: m.complete, done: m.done, left: m.left, once: m.once, history: history, recall: len(history)}
+	return &prompt{promptOptions: o, input: in, history: history, recall: len(history)}
 }
 
 // key takes a key; closed says that the prompt is over, with what it leads to.

@@ -93,7 +93,7 @@ func (s *story) draw() {
 		s.all = slices.Insert(s.all, at+1, s.holes(b)...)
 	}
 	s.items = s.all
-	if s.filter.match != nil {
+	if !s.filter.matchesAll() {
 		s.items = slices.DeleteFunc(slices.Clone(s.all), func(r *storyRow) bool { return !r.hit })
 	}
 	s.place = make(map[string]int, len(s.items))
@@ -107,7 +107,7 @@ func (s *story) draw() {
 func (s *story) walk(b, root *state.Branch, prefix, below string) bool {
 	row := &storyRow{id: b.ID, prefix: prefix, branch: b, root: root}
 	s.all = append(s.all, row)
-	hit := s.filter.match == nil || s.filter.matches(state.DescribeHop(b.First()))
+	hit := s.filter.matchesAll() || s.filter.matches(state.DescribeHop(b.First()))
 	forks := 0
 	for _, c := range b.Children {
 		if !remarks(c) {

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	tea "github.com/charmbracelet/bubbletea"
-
 	"github.com/kctl-ctrl/kctl-ctrl/render"
 )
 
@@ -17,17 +15,6 @@ type textView struct {
 	lines func(w int) []line
 	// copy is what "c" copies; empty where it is the lines' text.
 	copy string
-	// refresh makes it anew while it is open, about every second; nil where it
-	// stays as it is.
-	refresh func(e *env) *textView
-	// extra are keys of its own.
-	extra func(e *env) []action
-	// isOutput: it is what the command prints, and grows.
-	isOutput bool
-	// isHelp: it lists keys itself.
-	isHelp bool
-	// under is the text that it was opened over.
-	under *textView
 
 	made   []line // as lines gave them
 	drawn  []line // made, with long ones folded
@@ -61,61 +48,11 @@ func proseOf(title string, paragraphs ...string) textView {
 	}}
 }
 
-func indent(lines []line, by int) []line {
-	for i, l := range lines {
-		lines[i] = append(line{styleText.of(strings.Repeat(" ", by))}, l...)
-	}
-	return lines
-}
-
 func (v *textView) layout(w int) {
 	if v.drawn == nil || v.width != w {
 		v.made, v.width = v.lines(w), w
 		v.drawn, v.of = folded(v.made, w)
 	}
-}
-
-// folded breaks lines that are wider than the screen, so that all of them can be
-// read, and says which line each is of.
-func folded(lines []line, w int) (out []line, of []int) {
-	for i, l := range lines {
-		parts := []line{l}
-		if text := l.text(); render.Width(text) > w && w >= minFold {
-			in := len(text) - len(strings.TrimLeft(text, " "))
-			parts = fold(l, min(in+4, w/2), w)
-		}
-		for _, part := range parts {
-			out, of = append(out, part), append(of, i)
-		}
-	}
-	return out, of
-}
-
-// minFold is the narrowest that lines are folded for: below, nothing is drawn.
-const minFold = 8
-
-// fold breaks a line into those of at most w cells, at a space where one is near,
-// and indents all but the first.
-func fold(l line, by, w int) []line {
-	var out []line
-	var current line
-	room := w
-	for _, s := range l {
-		for rest := render.Sanitise(s.text); rest != ""; {
-			head := hardCut(rest, room)
-			if space := strings.LastIndex(head, " "); len(head) < len(rest) && rest[len(head)] != ' ' && space > len(head)/2 {
-				head = head[:space]
-			}
-			if used := render.Width(head); used <= room {
-				current, rest, room = append(current, s.style.of(head)), rest[len(head):], room-used
-			}
-			if rest != "" {
-				out, current, room = append(out, current), line{styleText.of(strings.Repeat(" ", by))}, w-by
-				rest = strings.TrimLeft(rest, " ")
-			}
-		}
-	}
-	return append(out, current)
 }
 
 // replace takes the content of another view and keeps the place.
@@ -213,25 +150,4 @@ func (v *textView) text() string {
 		out.WriteString(strings.TrimRight(l.text(), " ") + "\n")
 	}
 	return out.String()
-}
-
-// actions are the keys while a text is open.
-func (v *textView) actions(m *model) []action {
-	var own []action
-	if v.extra != nil {
-		own = v.extra(m.env)
-	}
-	return append(own, []action{
-		{keys: []string{"esc", "q"}, label: "close", help: "Close the text.", do: func() tea.Cmd { m.text = v.under; return nil }},
-		{keys: []string{"/"}, label: "search", help: "Search in the text; n and N go on.", do: func() tea.Cmd {
-			return send(promptMsg{label: "search: ", value: v.search, done: func(s string) tea.Cmd {
-				v.search = s
-				if s != "" && !v.find(v.top, 1) && !v.find(0, 1) {
-					return complain(fmt.Sprintf("%q is not in this text", s))
-				}
-				return nil
-			}})
-		}},
-		{keys: []string{"c"}, label: "copy", help: "Copy the text.", off: m.env.without(m.env.Copy != nil), do: func() tea.Cmd { return m.copy(v.text(), "the text") }},
-	}...)
 }

@@ -1,7 +1,6 @@
 package tui
 
 import (
-	"strconv"
 	"time"
 
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
@@ -85,50 +84,4 @@ func (t *trends) depths(controller string) []int {
 		return r.depth
 	}
 	return nil
-}
-
-// sparkline draws the last samples in at most width cells, scaled to their
-// largest; a zero is a dot at the foot, so that it can be told from little.
-func sparkline(samples []int, width int) string {
-	if len(samples) > width {
-		samples = samples[len(samples)-width:]
-	}
-	top := 0
-	for _, v := range samples {
-		top = max(top, v)
-	}
-	if top == 0 {
-		return ""
-	}
-	bars := []rune("▁▂▃▄▅▆▇█")
-	out := make([]rune, 0, len(samples))
-	for _, v := range samples {
-		if v <= 0 {
-			out = append(out, '·')
-			continue
-		}
-		out = append(out, bars[min((v*len(bars)-1)/top, len(bars)-1)])
-	}
-	return string(out)
-}
-
-// perSecond is a rate for a column; nothing for zero.
-func perSecond(r float64) string {
-	switch {
-	case r <= 0:
-		return ""
-	case r < 10:
-		return strconv.FormatFloat(r, 'f', 1, 64)
-	}
-	return strconv.FormatFloat(r, 'f', 0, 64)
-}
-
-func itoa(n int) string { return strconv.Itoa(n) }
-
-// count is a number for a column; nothing for zero, so that the others stand out.
-func count[N int | int64 | uint64](n N) string {
-	if n == 0 {
-		return ""
-	}
-	return strconv.FormatInt(int64(n), 10)
 }
