@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	tea "github.com/charmbracelet/bubbletea"
+
+	"github.com/kctl-ctrl/kctl-ctrl/tui/widget"
 )
 
 // action is one thing that a key does. The dispatcher, the footer and the help
@@ -49,10 +51,10 @@ func find(actions []action, key string) (action, bool) {
 
 // footer draws the keys in force as far as they fit: those of the page first, but
 // never without those that are always shown.
-func footer(t *Theme, actions []action, w int) string {
+func footer(t *widget.Theme, actions []action, w int) string {
 	shown := func(a action) bool { return a.label != "" && a.off == "" }
 	wide := func(a action) int { return len([]rune(keyName(a.keys[0]))) + 1 + len(a.label) + 2 }
-	l := line{styleText.of(" ")}
+	l := widget.Line{widget.Text.Of(" ")}
 	used := 1
 	for _, a := range actions {
 		if a.always && shown(a) {
@@ -67,7 +69,7 @@ func footer(t *Theme, actions []action, w int) string {
 		if !a.always {
 			used += wide(a)
 		}
-		l = append(l, styleBarKey.of(key), styleBar.of(" "+a.label+"  "))
+		l = append(l, widget.BarKey.Of(key), widget.Bar.Of(" "+a.label+"  "))
 	}
-	return l.draw(t, w, false, styleText)
+	return l.Draw(t, w, false, widget.Text)
 }

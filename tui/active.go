@@ -10,6 +10,7 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"github.com/kctl-ctrl/kctl-ctrl/render"
+	"github.com/kctl-ctrl/kctl-ctrl/tui/widget"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -89,13 +90,13 @@ func (m *model) prepared(msg preparedMsg) tea.Cmd {
 	}
 	plan := msg.plan
 	title := "Write to context " + plan.Context + " for real?"
-	view := &overlay{textView: &textView{title: title, lines: func(w int) []line { return plan.lines(m.env, w) }}}
+	view := &overlay{TextView: &widget.TextView{Title: title, Lines: func(w int) []widget.Line { return plan.lines(m.env, w) }}}
 	m.over(view)
 	closed := func() { m.closeText(view) }
 	m.open(promptMsg{
-		label: "Type the name of the context: ", once: true,
-		left: func() tea.Cmd { closed(); return say("Nothing was done.") },
-		done: func(typed string) tea.Cmd {
+		Label: "Type the name of the context: ", Once: true,
+		Left: func() tea.Cmd { closed(); return say("Nothing was done.") },
+		Done: func(typed string) tea.Cmd {
 			closed()
 			if typed == "" {
 				return say("Nothing was done.")
@@ -110,8 +111,8 @@ func (m *model) prepared(msg preparedMsg) tea.Cmd {
 
 // refused shows why nothing was done, with the next step. It is too much for a line.
 func (m *model) refused(err error) {
-	view := proseOf("Active mode is refused", err.Error(), "Nothing was written.")
-	m.over(&overlay{textView: &view})
+	view := widget.ProseOf("Active mode is refused", err.Error(), "Nothing was written.")
+	m.over(&overlay{TextView: &view})
 }
 
 func (m *model) begun(msg begunMsg) tea.Cmd {
@@ -156,13 +157,15 @@ func (m *model) stepDown() tea.Cmd {
 }
 
 // lines say what typing the name will do.
-func (p ActivePlan) lines(e *env, w int) []line {
+func (p ActivePlan) lines(e *env, w int) []widget.Line {
 	w = min(w-2, 100)
-	var out []line
-	put := func(name, value string, style styleName) { out = append(out, wrappedFact(name, value, w, style)...) }
-	put("context", p.Context, styleBold)
-	put("server", strings.TrimSpace(p.Server+" "+p.Version), styleText)
-	put("lease", p.Lease, styleText)
+	var out []widget.Line
+	put := func(name, value string, style widget.Style) {
+		out = append(out, widget.WrappedFact(name, value, w, style)...)
+	}
+	put("context", p.Context, widget.Bold)
+	put("server", strings.TrimSpace(p.Server+" "+p.Version), widget.Text)
+	put("lease", p.Lease, widget.Text)
 	held := "nobody: this process leads as soon as it has the lease"
 	if p.Holder != "" {
 		held = p.Holder
@@ -177,25 +180,25 @@ func (p ActivePlan) lines(e *env, w int) []line {
 			held = p.Holder + ": with --no-wait this process does not stand by"
 		}
 	}
-	put("held by", held, warnIf(p.Holder != ""))
+	put("held by", held, widget.WarnIf(p.Holder != ""))
 	loops := make([]string, len(p.Controllers))
 	for i, name := range p.Controllers {
 		loops[i] = render.ShortName(name)
 	}
-	put("loops", strings.Join(loops, ", "), styleBold)
-	put("cannot run", strings.Join(p.Off, ", "), styleWarn)
+	put("loops", strings.Join(loops, ", "), widget.Bold)
+	put("cannot run", strings.Join(p.Off, ", "), widget.Warn)
 	if p.Asks {
-		put("approval", "writes wait for a yes or for the policy: A shows them", styleText)
+		put("approval", "writes wait for a yes or for the policy: A shows them", widget.Text)
 	}
-	out = append(out, line{})
+	out = append(out, widget.Line{})
 	for _, text := range []string{
 		"Once this process holds the lease, these loops write to that cluster FOR REAL, in place of kube-controller-manager's. They are stopped and started anew for it; what they did dry is not done.",
 		"A kube-controller-manager that stands by meanwhile runs none of its loops: those that are not named above are run by nobody.",
 		"When the lease is lost nothing is written any more, the loops are stopped, and this process observes. It does not stand again by itself.",
 		"esc leaves everything as it is.",
 	} {
-		out = append(out, indent(wrapped(text, w, styleText), 1)...)
-		out = append(out, line{})
+		out = append(out, widget.Indent(widget.Wrapped(text, w, widget.Text), 1)...)
+		out = append(out, widget.Line{})
 	}
 	return out
 }
@@ -218,24 +221,24 @@ func (m *model) noStepDown() string {
 }
 
 // electionSpan says in the header who leads, as far as this process takes part.
-func (e *env) electionSpan() (span, bool) {
+func (e *env) electionSpan() (widget.Span, bool) {
 	in := e.latest.Election
 	switch phase := e.standing().Phase; {
 	case in == nil:
-		return span{}, false
+		return widget.Span{}, false
 	case phase == ActiveCandidate && in.Phase == state.ElectionCandidate:
 		if in.Holder == "" {
-			return styleWarn.of("nobody leads yet"), true
+			return widget.Warn.Of("nobody leads yet"), true
 		}
 		text := leaderName(in.Holder) + " leads"
 		if !in.Since.IsZero() {
 			text += " since " + e.ago(in.Since)
 		}
-		return styleWarn.of(text), true
+		return widget.Warn.Of(text), true
 	case phase == ActiveLeading:
-		return styleText.of("we lead since " + e.ago(acquired(e.latest))), true
+		return widget.Text.Of("we lead since " + e.ago(acquired(e.latest))), true
 	}
-	return span{}, false
+	return widget.Span{}, false
 }
 
 // acquired is when this process began to lead, as far as the journal's notes go back.
@@ -264,7 +267,7 @@ func (e *env) ended() string {
 	if s.Phase != ActiveOff {
 		then = "nothing is written any more, the loops are being stopped"
 	}
-	text := fmt.Sprintf("%s %s ago: %s", strings.ToUpper(s.Ended), age(max(e.now.Sub(s.EndedAt), 0)), then)
+	text := fmt.Sprintf("%s %s ago: %s", strings.ToUpper(s.Ended), widget.Age(max(e.now.Sub(s.EndedAt), 0)), then)
 	if s.Reason != "" {
 		text += " (" + s.Reason + ")"
 	}

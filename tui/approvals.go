@@ -3,17 +3,19 @@ package tui
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	tea "github.com/charmbracelet/bubbletea"
 
 	"github.com/kctl-ctrl/kctl-ctrl/render"
+	"github.com/kctl-ctrl/kctl-ctrl/tui/widget"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
 // approvalsView are the writes that wait for an answer, over any page.
 type approvalsView struct {
-	list      list
+	list      widget.List
 	questions []state.Question
 	// drawn is the question that the picture showed under the cursor: an answer is
 	// taken for no other, so that none is given to what came there meanwhile.
@@ -68,7 +70,7 @@ func (e *env) brakeAlarm() string {
 }
 
 // brakeLines tell above the questions why the brake is on, and since when.
-func (e *env) brakeLines(w int) []line {
+func (e *env) brakeLines(w int) []widget.Line {
 	if e.braked() == "" {
 		return nil
 	}
@@ -82,7 +84,7 @@ func (e *env) brakeLines(w int) []line {
 		text += " This process keeps the lease meanwhile, so nobody reconciles: esc, then L, gives the work back."
 	}
 	const most = 4
-	lines := indent(wrapped(text, w-2, styleWarn), 1)
+	lines := widget.Indent(widget.Wrapped(text, w-2, widget.Warn), 1)
 	return lines[:min(len(lines), most)]
 }
 
@@ -105,13 +107,13 @@ func (m *model) notSent() tea.Cmd {
 }
 
 func (m *model) openApprovals() tea.Cmd {
-	m.approvals = &approvalsView{list: list{columns: []column{
-		{title: "NO", right: true, min: 2},
-		{title: "CONTROLLER", min: 10, max: 24, drop: 3},
-		{title: "KEY", min: 8, max: 32, drop: 2},
-		{title: "WRITE", min: 20, grow: true},
-		{title: "WAITS", right: true, min: 5, aging: true, drop: 1},
-		{title: "FOR", min: 4, max: 9},
+	m.approvals = &approvalsView{list: widget.List{Columns: []widget.Column{
+		{Title: "NO", Right: true, Min: 2},
+		{Title: "CONTROLLER", Min: 10, Max: 24, Drop: 3},
+		{Title: "KEY", Min: 8, Max: 32, Drop: 2},
+		{Title: "WRITE", Min: 20, Grow: true},
+		{Title: "WAITS", Right: true, Min: 5, Aging: true, Drop: 1},
+		{Title: "FOR", Min: 4, Max: 9},
 	}}}
 	return nil
 }
@@ -123,26 +125,26 @@ type questionRows struct {
 }
 
 func (r questionRows) Len() int        { return len(r.all) }
-func (r questionRows) ID(i int) string { return itoa(r.all[i].ID) }
+func (r questionRows) ID(i int) string { return strconv.Itoa(r.all[i].ID) }
 
 func (r questionRows) Find(id string) int {
 	for i, q := range r.all {
-		if itoa(q.ID) == id {
+		if strconv.Itoa(q.ID) == id {
 			return i
 		}
 	}
 	return -1
 }
 
-func (r questionRows) Cells(i int) []cell {
+func (r questionRows) Cells(i int) []widget.Cell {
 	q := r.all[i]
-	waits := word("you", styleWarn)
+	waits := widget.Word("you", widget.Warn)
 	if q.Braked {
-		waits = word("the brake", styleBad)
+		waits = widget.Word("the brake", widget.Bad)
 	}
-	return []cell{
-		plainCell(itoa(q.ID)), plainCell(render.ShortName(q.Controller)), plainCell(q.Cause.Key),
-		word(q.Text, styleIf(deletes(q), styleBad)), plainCell(r.e.ago(q.Since)), waits,
+	return []widget.Cell{
+		widget.Plain(strconv.Itoa(q.ID)), widget.Plain(render.ShortName(q.Controller)), widget.Plain(q.Cause.Key),
+		widget.Word(q.Text, widget.StyleIf(deletes(q), widget.Bad)), widget.Plain(r.e.ago(q.Since)), waits,
 	}
 }
 
@@ -167,16 +169,16 @@ func (v *approvalsView) title(e *env) string {
 // load takes the questions for a picture.
 func (v *approvalsView) load(e *env) {
 	v.questions = e.Approvals.Questions()
-	v.list.sync(questionRows{e, v.questions})
-	v.list.move(questionRows{e, v.questions}, 0)
+	v.list.Sync(questionRows{e, v.questions})
+	v.list.Move(questionRows{e, v.questions}, 0)
 }
 
 // view draws the list, and the question under the cursor beside or below it; above
 // them what there is to say of the brake.
 func (v *approvalsView) view(e *env, w, h int) []string {
 	rows := questionRows{e, v.questions}
-	draw := func(w, h int) []string { return v.list.view(e.Theme, rows, w, h, "No write waits.") }
-	detail := func(w int) []line {
+	draw := func(w, h int) []string { return v.list.View(e.Theme, rows, w, h, "No write waits.") }
+	detail := func(w int) []widget.Line {
 		q, ok := v.under()
 		if !ok {
 			return nil
@@ -184,15 +186,15 @@ func (v *approvalsView) view(e *env, w, h int) []string {
 		return questionLines(e, q, "asked "+e.ago(q.Since)+" ago", w)
 	}
 	braked := e.brakeLines(w)
-	out := fit(e.Theme, braked, w, len(braked))
+	out := widget.Fit(e.Theme, braked, w, len(braked))
 	h -= len(braked)
-	if w >= wide {
-		out = append(out, beside(e.Theme, w, h, draw, detail)...)
+	if w >= widget.Wide {
+		out = append(out, widget.Beside(e.Theme, w, h, draw, detail)...)
 	} else {
 		top := min(max(h/3, 4), len(v.questions)+1)
 		top = max(top, min(h, 3))
 		out = append(out, draw(w, top)...)
-		out = append(out, fit(e.Theme, detail(w), w, h-top)...)
+		out = append(out, widget.Fit(e.Theme, detail(w), w, h-top)...)
 	}
 	v.drawn = 0
 	if q, ok := v.under(); ok {
@@ -203,29 +205,29 @@ func (v *approvalsView) view(e *env, w, h int) []string {
 
 // under is the question under the cursor, of those last drawn.
 func (v *approvalsView) under() (state.Question, bool) {
-	if v.list.cursor < len(v.questions) {
-		return v.questions[v.list.cursor], true
+	if v.list.Cursor < len(v.questions) {
+		return v.questions[v.list.Cursor], true
 	}
 	return state.Question{}, false
 }
 
 // questionLines is all that is known of a question; asked says when it came up.
-func questionLines(e *env, q state.Question, asked string, w int) []line {
-	out := []line{{}, {pickBad(deletes(q)).of(" " + q.Text)}}
-	out = append(out, indent(wrapped("← "+q.Why, w-3, styleDim), 1)...)
+func questionLines(e *env, q state.Question, asked string, w int) []widget.Line {
+	out := []widget.Line{{}, {pickBad(deletes(q)).Of(" " + q.Text)}}
+	out = append(out, widget.Indent(widget.Wrapped("← "+q.Why, w-3, widget.Dim), 1)...)
 	switch {
 	case q.Braked:
-		out = append(out, line{styleWarn.of(" " + asked + ", approved; it waits for the brake")})
+		out = append(out, widget.Line{widget.Warn.Of(" " + asked + ", approved; it waits for the brake")})
 	case q.Skipped > 0:
-		out = append(out, line{styleText.of(" " + asked), styleWarn.of(fmt.Sprintf(", skipped before: %d", q.Skipped))})
+		out = append(out, widget.Line{widget.Text.Of(" " + asked), widget.Warn.Of(fmt.Sprintf(", skipped before: %d", q.Skipped))})
 	default:
-		out = append(out, line{styleText.of(" " + asked)})
+		out = append(out, widget.Line{widget.Text.Of(" " + asked)})
 	}
 	if e.keepsLease() && e.braked() == "" {
-		out = append(out, indent(wrapped(keptLease, w-3, styleWarn), 1)...)
+		out = append(out, widget.Indent(widget.Wrapped(keptLease, w-3, widget.Warn), 1)...)
 	}
 	if q.Problem != "" {
-		out = append(out, indent(wrapped("what it changes cannot be told: "+q.Problem, w-3, styleWarn), 1)...)
+		out = append(out, widget.Indent(widget.Wrapped("what it changes cannot be told: "+q.Problem, w-3, widget.Warn), 1)...)
 		return out
 	}
 	if len(q.Diff) == 0 && deletes(q) {
@@ -234,11 +236,11 @@ func questionLines(e *env, q state.Question, asked string, w int) []line {
 	return append(out, fieldLines(state.WriteFinished{Diff: q.Diff, Approximate: q.Approximate}, w)...)
 }
 
-func pickBad(bad bool) styleName {
+func pickBad(bad bool) widget.Style {
 	if bad {
-		return styleBad
+		return widget.Bad
 	}
-	return styleBold
+	return widget.Bold
 }
 
 // pressed is a key while the questions are open.
@@ -246,7 +248,7 @@ func (v *approvalsView) pressed(m *model, key string) tea.Cmd {
 	if a, ok := find(v.actions(m), key); ok {
 		return m.do(a)
 	}
-	v.list.key(questionRows{m.env, v.questions}, key)
+	v.list.Key(questionRows{m.env, v.questions}, key)
 	return nil
 }
 
@@ -354,20 +356,20 @@ func (v *approvalsView) withdraw(e *env) tea.Cmd {
 }
 
 // whole is a question as a text.
-func (v *approvalsView) whole(e *env, q state.Question) textView {
-	return textView{title: fmt.Sprintf("Question %d of %s", q.ID, q.Controller), lines: func(w int) []line {
+func (v *approvalsView) whole(e *env, q state.Question) widget.TextView {
+	return widget.TextView{Title: fmt.Sprintf("Question %d of %s", q.ID, q.Controller), Lines: func(w int) []widget.Line {
 		out := questionLines(e, q, "asked at "+e.clock(q.Since), w)[1:]
-		out = append(out, line{}, heading("What the answers cover"))
+		out = append(out, widget.Line{}, widget.Heading("What the answers cover"))
 		for _, k := range []struct {
 			key    string
 			answer state.Answer
 		}{{"K", state.AnswerKey}, {"C", state.AnswerController}, {"V", state.AnswerVerb}} {
-			out = append(out, fact(k.key, q.Covers[k.answer], styleText)...)
+			out = append(out, widget.Fact(k.key, q.Covers[k.answer], widget.Text)...)
 		}
 		if approved := e.Approvals.Approved(); len(approved) > 0 {
-			out = append(out, line{}, heading("Approved already"))
+			out = append(out, widget.Line{}, widget.Heading("Approved already"))
 			for _, a := range approved {
-				out = append(out, line{styleText.of(" " + a)})
+				out = append(out, widget.Line{widget.Text.Of(" " + a)})
 			}
 		}
 		return out
@@ -376,8 +378,8 @@ func (v *approvalsView) whole(e *env, q state.Question) textView {
 
 func (v *approvalsView) help(m *model) tea.Cmd {
 	actions := v.actions(m)
-	return send(showMsg{text: textView{title: "Help: writes that wait", lines: func(w int) []line {
-		out := indent(wrapped(aboutApprovals, min(w-2, 100), styleText), 1)
-		return append(append(out, line{}), keyLines(actions, w)...)
+	return send(showMsg{text: widget.TextView{Title: "Help: writes that wait", Lines: func(w int) []widget.Line {
+		out := widget.Indent(widget.Wrapped(aboutApprovals, min(w-2, 100), widget.Text), 1)
+		return append(append(out, widget.Line{}), keyLines(actions, w)...)
 	}}})
 }

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
+
+	"github.com/kctl-ctrl/kctl-ctrl/tui/widget"
 )
 
 const (
@@ -114,7 +116,7 @@ func (a *asking) since(e *env) []string {
 		out = append(out, "FAILED: "+a.err.Error())
 	}
 	if old := e.now.Sub(a.got); !a.got.IsZero() && old >= (askLatest+askSoonest)*time.Duration(max(a.pace, 1)) {
-		out = append(out, "as of "+age(old)+" ago")
+		out = append(out, "as of "+widget.Age(old)+" ago")
 	}
 	return out
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -14,6 +15,8 @@ import (
 
 	tea "github.com/charmbracelet/bubbletea"
 	"github.com/muesli/termenv"
+
+	"github.com/kctl-ctrl/kctl-ctrl/tui/widget"
 )
 
 // The benchmarks print the figures of docs/benchmarks.md, which has the commands.
@@ -218,7 +221,7 @@ func (s *timed) View() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.blank {
-		picture = strings.Repeat("\n", 58) + itoa(len(s.took)+s.read)
+		picture = strings.Repeat("\n", 58) + strconv.Itoa(len(s.took)+s.read)
 	}
 	s.drawing = append(s.drawing, time.Since(begun))
 	s.drawn = s.read
@@ -302,12 +305,12 @@ func TestViewAsksForTheScreen(t *testing.T) {
 	theme := testTheme(t, "mono", termenv.Ascii)
 	for _, n := range []int{1500, benchPods} {
 		r := &countedRows{n: n}
-		l := list{columns: []column{{title: "ROW", grow: true}}}
-		l.view(theme, r, 80, 24, "")
+		l := widget.List{Columns: []widget.Column{{Title: "ROW", Grow: true}}}
+		l.View(theme, r, 80, 24, "")
 		for _, key := range []string{"pgdown", "end", "up", "home", "down"} {
 			r.asked = 0
-			l.key(r, key)
-			l.view(theme, r, 80, 24, "")
+			l.Key(r, key)
+			l.View(theme, r, 80, 24, "")
 			if r.asked != 23 {
 				t.Errorf("%s of %d rows: asked for %d, want the 23 on the screen", key, n, r.asked)
 			}
@@ -319,18 +322,18 @@ func TestViewAsksForTheScreen(t *testing.T) {
 type countedRows struct{ n, asked int }
 
 func (r *countedRows) Len() int        { return r.n }
-func (r *countedRows) ID(i int) string { return itoa(i) }
+func (r *countedRows) ID(i int) string { return strconv.Itoa(i) }
 
 func (r *countedRows) Find(id string) int {
 	for i := range r.n {
-		if itoa(i) == id {
+		if strconv.Itoa(i) == id {
 			return i
 		}
 	}
 	return -1
 }
 
-func (r *countedRows) Cells(i int) []cell {
+func (r *countedRows) Cells(i int) []widget.Cell {
 	r.asked++
-	return []cell{plainCell(itoa(i))}
+	return []widget.Cell{widget.Plain(strconv.Itoa(i))}
 }

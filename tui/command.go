@@ -47,7 +47,7 @@ func (m *model) verbs() []verb {
 
 // command opens the command line.
 func (m *model) command() tea.Cmd {
-	m.open(promptMsg{label: ":", complete: m.completeCommand, done: m.run}, nil)
+	m.open(promptMsg{Label: ":", Complete: m.completeCommand, Done: m.run}, nil)
 	return nil
 }
 
@@ -89,7 +89,7 @@ func (m *model) run(typed string) tea.Cmd {
 	}
 	lower := strings.ToLower(first)
 	for _, row := range m.table {
-		if lower == strings.ToLower(row.name) || lower == itoa(int(row.id)) || slices.Contains(row.words, lower) {
+		if lower == strings.ToLower(row.name) || lower == strconv.Itoa(int(row.id)) || slices.Contains(row.words, lower) {
 			return m.show(row.id, true)
 		}
 	}

@@ -21,12 +21,12 @@
 //
 // A page is a file page….go and a row of the table in page.go. It declares its
 // keys as actions (action.go), from which the dispatcher, the footer and the help
-// are made, so that they cannot disagree. Lists are windowed (list.go) and keep
-// their selection by identity.
+// are made, so that they cannot disagree. Lists, texts and prompts are widgets
+// (tui/widget).
 //
 // # Text
 //
-// Everything that a page draws goes through cells (text.go), where it is
+// Everything that a page draws goes through cells of tui/widget, where it is
 // sanitised and cut to its width; a page cannot put bytes of a cluster on the
 // screen in another way.
 package tui

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/kctl-ctrl/kctl-ctrl/tui/widget"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -11,7 +12,7 @@ import (
 // part that is nil switches off the keys that need it.
 type Options struct {
 	Journal Journal
-	Theme   *Theme
+	Theme   *widget.Theme
 
 	Loops      Loops
 	Approvals  Approvals
@@ -92,7 +93,7 @@ func (e *env) ago(at time.Time) string {
 	if at.IsZero() {
 		return ""
 	}
-	return age(e.now.Sub(at))
+	return widget.Age(e.now.Sub(at))
 }
 
 // in is how long from now on; what is over is "now".
@@ -107,7 +108,7 @@ func (e *env) in(at time.Time) string {
 	if d < 10*time.Second {
 		return state.Short(d.Round(100 * time.Millisecond))
 	}
-	return age(d)
+	return widget.Age(d)
 }
 
 // clock is a time of the day, to the millisecond; with its date where that is

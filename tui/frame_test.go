@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/creack/pty"
 	"github.com/muesli/termenv"
 
+	"github.com/kctl-ctrl/kctl-ctrl/tui/widget"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -22,7 +24,7 @@ func TestFrameHoldsAtEverySize(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newScreen(t, shopOptions(snap), snap, 80, 24)
 			for _, row := range s.table {
-				s.press(itoa(int(row.id)))
+				s.press(strconv.Itoa(int(row.id)))
 				for _, size := range [][2]int{{60, 15}, {61, 16}, {79, 23}, {139, 24}, {140, 24}, {200, 60}, {400, 100}, {80, 24}} {
 					s.send(tea.WindowSizeMsg{Width: size[0], Height: size[1]})
 					s.text()
@@ -47,8 +49,8 @@ func TestScreenThatIsTooSmallSaysSo(t *testing.T) {
 // Colours are a help and never the message: without any, nothing but text is left.
 func TestThemes(t *testing.T) {
 	snap := shop(t, 0)
-	for _, name := range Themes() {
-		for profile, colours := range map[Profile]bool{termenv.Ascii: false, termenv.ANSI: true, termenv.TrueColor: true} {
+	for _, name := range widget.Themes() {
+		for profile, colours := range map[widget.Profile]bool{termenv.Ascii: false, termenv.ANSI: true, termenv.TrueColor: true} {
 			o := shopOptions(snap)
 			o.Theme = testTheme(t, name, profile)
 			view := newScreen(t, o, snap, 80, 24).View()
@@ -60,7 +62,7 @@ func TestThemes(t *testing.T) {
 			}
 		}
 	}
-	if _, err := NewTheme("pink", termenv.ANSI); err == nil || !strings.Contains(err.Error(), "high-contrast") {
+	if _, err := widget.NewTheme("pink", termenv.ANSI); err == nil || !strings.Contains(err.Error(), "high-contrast") {
 		t.Errorf("an unknown theme: %v", err)
 	}
 }

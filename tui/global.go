@@ -9,6 +9,7 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"github.com/kctl-ctrl/kctl-ctrl/render"
+	"github.com/kctl-ctrl/kctl-ctrl/tui/widget"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -40,7 +41,7 @@ func (m *model) actions() []action {
 	}
 	for _, row := range m.table {
 		out = append(out, action{
-			keys: []string{itoa(int(row.id))}, help: "Go to " + row.name + ".",
+			keys: []string{strconv.Itoa(int(row.id))}, help: "Go to " + row.name + ".",
 			do: func() tea.Cmd { return m.show(row.id, true) },
 		})
 	}
@@ -111,13 +112,13 @@ func (m *model) noFilter() string {
 func (m *model) filter() tea.Cmd {
 	f := m.page().filtering()
 	apply := func(text string) error {
-		parsed, err := parseFilter(text, f.labels)
+		parsed, err := widget.ParseFilter(text, f.labels)
 		if err == nil {
 			f.set(parsed)
 		}
 		return err
 	}
-	m.open(promptMsg{label: "/", value: f.current.text, done: func(text string) tea.Cmd {
+	m.open(promptMsg{Label: "/", Value: f.current.Text, Done: func(text string) tea.Cmd {
 		if err := apply(text); err != nil {
 			return complain(err.Error())
 		}

@@ -3,10 +3,12 @@ package tui
 import (
 	"cmp"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/kctl-ctrl/kctl-ctrl/render"
+	"github.com/kctl-ctrl/kctl-ctrl/tui/widget"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -25,7 +27,7 @@ func (m *model) View() string {
 	case m.quitting || w == 0:
 		return ""
 	case w < minWidth || h < minHeight:
-		return strings.Join(fit(t, wrapped(fmt.Sprintf("This screen is %d×%d. kctl-ctrl needs %d×%d: make it larger, or use --plain.", w, h, minWidth, minHeight), w, styleText), w, h), "\n")
+		return strings.Join(widget.Fit(t, widget.Wrapped(fmt.Sprintf("This screen is %d×%d. kctl-ctrl needs %d×%d: make it larger, or use --plain.", w, h, minWidth, minHeight), w, widget.Text), w, h), "\n")
 	}
 	if m.approvals != nil {
 		m.approvals.load(m.env)
@@ -38,7 +40,7 @@ func (m *model) View() string {
 	room := h - top - len(bottom)
 	var body []string
 	if m.text != nil {
-		body = m.text.view(t, w, room)
+		body = m.text.View(t, w, room)
 	} else if m.approvals != nil {
 		body = m.approvals.view(m.env, w, room)
 	} else {
@@ -50,31 +52,31 @@ func (m *model) View() string {
 }
 
 // badge is the mode in a word that cannot be missed.
-func (m *model) badge() span {
+func (m *model) badge() widget.Span {
 	s := m.env.latest.Session
 	switch {
 	case m.env.Player != nil:
-		return styleRecording.of(" RECORDING ")
+		return widget.Recording.Of(" RECORDING ")
 	case m.env.standing().Phase == ActiveLeading:
-		return styleActive.of(" ACTIVE ")
+		return widget.Active.Of(" ACTIVE ")
 	case m.env.standing().Phase == ActiveCandidate:
-		return styleDry.of(" CANDIDATE ")
+		return widget.Dry.Of(" CANDIDATE ")
 	case m.env.standing().Phase == ActiveEnding:
-		return styleAlarm.of(" STEPPING DOWN ")
+		return widget.Alarm.Of(" STEPPING DOWN ")
 	case m.env.standing().Ended != "" && !running(m.env.latest):
-		return styleAlarm.of(" OBSERVING, " + strings.ToUpper(m.env.standing().Ended) + " ")
+		return widget.Alarm.Of(" OBSERVING, " + strings.ToUpper(m.env.standing().Ended) + " ")
 	case s.Mode == state.ModeActive && s.Sandbox:
-		return styleSandbox.of(" SANDBOX ")
+		return widget.Sandbox.Of(" SANDBOX ")
 	case s.Mode == state.ModeActive:
-		return styleActive.of(" ACTIVE ")
+		return widget.Active.Of(" ACTIVE ")
 	case m.env.Observing && !running(m.env.latest):
-		return styleObserve.of(" OBSERVING ")
+		return widget.Observe.Of(" OBSERVING ")
 	case s.Mode == state.ModeDryRunClient, s.Mode == state.ModeDryRunServer:
-		return styleDry.of(" " + strings.ToUpper(string(s.Mode)) + " ")
+		return widget.Dry.Of(" " + strings.ToUpper(string(s.Mode)) + " ")
 	case s.Mode != "":
-		return styleObserve.of(" " + strings.ToUpper(string(s.Mode)) + " ")
+		return widget.Observe.Of(" " + strings.ToUpper(string(s.Mode)) + " ")
 	}
-	return styleObserve.of(" CONNECTING ")
+	return widget.Observe.Of(" CONNECTING ")
 }
 
 // running reports whether a loop of this process runs.
@@ -90,34 +92,34 @@ func running(s *state.Snapshot) bool {
 func (m *model) headline(w int) string {
 	e := m.env
 	s := e.latest.Session
-	l := line{styleBold.of("kctl-ctrl "), m.badge(), styleText.of(" " + cmp.Or(s.Context, "-"))}
+	l := widget.Line{widget.Bold.Of("kctl-ctrl "), m.badge(), widget.Text.Of(" " + cmp.Or(s.Context, "-"))}
 	if s.Namespace != "" {
-		l = append(l, styleDim.of(" ns/"+s.Namespace))
+		l = append(l, widget.Dim.Of(" ns/"+s.Namespace))
 	}
 	if s.Server != "" && s.Server != s.Context {
-		l = append(l, styleDim.of(" "+s.Server))
+		l = append(l, widget.Dim.Of(" "+s.Server))
 	}
-	var right []span
+	var right []widget.Span
 	if election, ok := e.electionSpan(); ok {
 		right = append(right, election)
 	} else if leader := leaderOf(e.latest, e.now); leader != "" {
-		right = append(right, styleText.of("leader "+leader))
+		right = append(right, widget.Text.Of("leader "+leader))
 	}
 	if e.Requests != nil {
-		right = append(right, styleText.of(fmt.Sprintf("%.0f req/s", e.trends.requestsPerSecond())))
+		right = append(right, widget.Text.Of(fmt.Sprintf("%.0f req/s", e.trends.requestsPerSecond())))
 	}
 	if e.Recorder != nil && e.Recorder.File() != "" {
-		right = append(right, styleRecording.of("REC"))
+		right = append(right, widget.Recording.Of("REC"))
 	}
 	if n := dropped(e.latest); n > 0 {
-		right = append(right, styleBad.of(fmt.Sprintf("dropped %d", n)))
+		right = append(right, widget.Bad.Of(fmt.Sprintf("dropped %d", n)))
 	} else {
-		right = append(right, styleDim.of("dropped 0"))
+		right = append(right, widget.Dim.Of("dropped 0"))
 	}
 	if n := e.waiting(); n > 0 {
-		right = append(right, styleAlarm.of(fmt.Sprintf(" %d WAIT FOR YOU: A ", n)))
+		right = append(right, widget.Alarm.Of(fmt.Sprintf(" %d WAIT FOR YOU: A ", n)))
 	}
-	return spread(e.Theme, l, right, w)
+	return widget.Spread(e.Theme, l, right, w)
 }
 
 // leaderOf is who holds the lease of the real controller manager, as far as the
@@ -149,42 +151,42 @@ func dropped(s *state.Snapshot) uint64 {
 }
 
 func (m *model) tabs(w int) string {
-	var l line
+	var l widget.Line
 	for _, row := range m.table {
-		style, key := styleDim, styleBarKey
+		style, key := widget.Dim, widget.BarKey
 		if row.id == m.shown {
-			style, key = styleTab, styleTab
+			style, key = widget.Tab, widget.Tab
 		}
-		l = append(l, key.of(itoa(int(row.id))), style.of(row.name), styleText.of(" "))
+		l = append(l, key.Of(strconv.Itoa(int(row.id))), style.Of(row.name), widget.Text.Of(" "))
 	}
-	return l.draw(m.env.Theme, w, false, styleText)
+	return l.Draw(m.env.Theme, w, false, widget.Text)
 }
 
 // titleLine says what is on the page, or what is wrong.
 func (m *model) titleLine(w int) string {
 	e := m.env
 	if alarm := m.alarm(); alarm != "" {
-		return cell{styleAlarm.of(" " + alarm)}.draw(e.Theme, w, false, styleAlarm)
+		return widget.Cell{widget.Alarm.Of(" " + alarm)}.Draw(e.Theme, w, false, widget.Alarm)
 	}
-	var l line
-	var right []span
+	var l widget.Line
+	var right []widget.Span
 	if m.text != nil {
-		l = line{styleTitle.of(" " + m.text.title)}
-		right = append(right, styleDim.of(m.text.place()))
+		l = widget.Line{widget.Title.Of(" " + m.text.Title)}
+		right = append(right, widget.Dim.Of(m.text.Place()))
 	} else if m.approvals != nil {
-		l = line{styleTitle.of(" " + m.approvals.title(e))}
+		l = widget.Line{widget.Title.Of(" " + m.approvals.title(e))}
 	} else if e.connecting {
-		l = line{styleTitle.of(" Connecting: " + lastNote(e.latest))}
+		l = widget.Line{widget.Title.Of(" Connecting: " + lastNote(e.latest))}
 	} else {
-		l = line{styleTitle.of(" " + m.page().title(e))}
-		if f := m.page().filtering(); f != nil && f.current.text != "" {
-			l = append(l, styleWarn.of("  filter: "+f.current.text))
+		l = widget.Line{widget.Title.Of(" " + m.page().title(e))}
+		if f := m.page().filtering(); f != nil && f.current.Text != "" {
+			l = append(l, widget.Warn.Of("  filter: "+f.current.Text))
 		}
 	}
 	if e.paused {
-		right = append(right, styleWarn.of(fmt.Sprintf("SCREEN PAUSED, %d entries behind", e.latest.Seq-e.snap.Seq)))
+		right = append(right, widget.Warn.Of(fmt.Sprintf("SCREEN PAUSED, %d entries behind", e.latest.Seq-e.snap.Seq)))
 	}
-	return spread(e.Theme, l, right, w)
+	return widget.Spread(e.Theme, l, right, w)
 }
 
 // lastNote is what the session said last.
@@ -202,7 +204,7 @@ func lastNote(s *state.Snapshot) string {
 func (m *model) alarm() string {
 	if c := m.env.Connection; c != nil {
 		if since, reason := c.Lost(); !since.IsZero() {
-			return fmt.Sprintf("NO ANSWER FROM THE API SERVER for %s: what is shown is STALE (%s)", age(m.env.now.Sub(since)), reason)
+			return fmt.Sprintf("NO ANSWER FROM THE API SERVER for %s: what is shown is STALE (%s)", widget.Age(m.env.now.Sub(since)), reason)
 		}
 		if failing := c.Failing(); len(failing) > 0 {
 			text := "WATCHES FAIL, what is shown is STALE: " + failing[0]
@@ -220,7 +222,7 @@ func (m *model) alarm() string {
 	}
 	for q := range m.env.latest.Stalled() {
 		return fmt.Sprintf("QUEUE STALLED: %s %s: a key has been ready for %s while %d workers are idle (a defect of kctl-ctrl: S saves a recording)",
-			render.ShortName(q.Controller), cmp.Or(q.Key, q.Queue), age(m.env.now.Sub(q.Since)), q.Idle)
+			render.ShortName(q.Controller), cmp.Or(q.Key, q.Queue), widget.Age(m.env.now.Sub(q.Since)), q.Idle)
 	}
 	if p, ok := m.pages[pageLeases].(interface{ alarm(*env) string }); ok {
 		if text := p.alarm(m.env); text != "" {
@@ -234,13 +236,13 @@ func (m *model) bottom(w int) string {
 	t := m.env.Theme
 	switch {
 	case m.prompt != nil:
-		return m.prompt.view(t, w)
+		return m.prompt.View(t, w)
 	case m.confirm != nil:
-		return line{styleWarn.of(" " + m.confirm.question + " "), styleBarKey.of("y"), styleBar.of(" yes, any other key no")}.draw(t, w, false, styleText)
+		return widget.Line{widget.Warn.Of(" " + m.confirm.question + " "), widget.BarKey.Of("y"), widget.Bar.Of(" yes, any other key no")}.Draw(t, w, false, widget.Text)
 	case m.said.text != "" && m.said.bad:
-		return line{styleBad.of(" ! " + m.said.text)}.draw(t, w, false, styleText)
+		return widget.Line{widget.Bad.Of(" ! " + m.said.text)}.Draw(t, w, false, widget.Text)
 	case m.said.text != "":
-		return line{styleText.of(" " + m.said.text)}.draw(t, w, false, styleText)
+		return widget.Line{widget.Text.Of(" " + m.said.text)}.Draw(t, w, false, widget.Text)
 	case m.text != nil:
 		return footer(t, m.text.actions(m), w)
 	case m.approvals != nil:
@@ -261,7 +263,7 @@ func (m *model) playline(w int) string {
 	case p.Playing():
 		sign = fmt.Sprintf("playing %gx", p.Speed())
 	}
-	left := fmt.Sprintf(" %s  %s  +%s of %s  ", sign, m.env.clock(at), age(at.Sub(from)), age(to.Sub(from)))
+	left := fmt.Sprintf(" %s  %s  +%s of %s  ", sign, m.env.clock(at), widget.Age(at.Sub(from)), widget.Age(to.Sub(from)))
 	if remarks := p.Remarks(); remarks != "" {
 		left += remarks + "  "
 	}
@@ -271,5 +273,5 @@ func (m *model) playline(w int) string {
 		done = int(float64(room) * float64(at.Sub(from)) / float64(span))
 	}
 	done = min(max(done, 0), room)
-	return line{styleText.of(left), styleAccent.of("[" + strings.Repeat("#", done) + strings.Repeat("-", room-done) + "]")}.draw(m.env.Theme, w, false, styleText)
+	return widget.Line{widget.Text.Of(left), widget.Accent.Of("[" + strings.Repeat("#", done) + strings.Repeat("-", room-done) + "]")}.Draw(m.env.Theme, w, false, widget.Text)
 }

@@ -2,10 +2,12 @@ package tui
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/kctl-ctrl/kctl-ctrl/render"
+	"github.com/kctl-ctrl/kctl-ctrl/tui/widget"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -37,41 +39,41 @@ func millis(d time.Duration) string {
 }
 
 // hopSpans are a branch in words. Of several alike it says what they share.
-func hopSpans(b *state.Branch, root *state.Branch) cell {
+func hopSpans(b *state.Branch, root *state.Branch) widget.Cell {
 	first := b.First()
-	var out cell
+	var out widget.Cell
 	if b.Parent != nil && !b.Sure && first.Link != state.LinkAbout { // first, where no width cuts it off
-		out = append(out, styleWarn.of("(supposed) "))
+		out = append(out, widget.Warn.Of("(supposed) "))
 	}
 	n := len(b.Hops)
 	if n > 1 {
-		out = append(out, styleBold.of(fmt.Sprintf("%d × ", n)))
+		out = append(out, widget.Bold.Of(fmt.Sprintf("%d × ", n)))
 	}
 	style := hopStyle(first)
 	if first.Kind != state.HopWrite { // which its verb tells
-		out = append(out, styleDim.of(string(first.Kind)+" "))
+		out = append(out, widget.Dim.Of(string(first.Kind)+" "))
 	}
 	switch e := first.Event.(type) {
 	case state.ObjectChanged:
-		out = append(out, styleText.of(e.Object.Resource+named(b, root)), styleDim.of(" "+string(e.Change)))
+		out = append(out, widget.Text.Of(e.Object.Resource+named(b, root)), widget.Dim.Of(" "+string(e.Change)))
 	case state.KeyAdded:
-		out = append(out, styleText.of(render.ShortName(e.Controller)+keyed(b)), styleDim.of(added(b, e)))
+		out = append(out, widget.Text.Of(render.ShortName(e.Controller)+keyed(b)), widget.Dim.Of(added(b, e)))
 	case state.KeyTaken:
-		out = append(out, style.of(render.ShortName(e.Controller)+keyed(b)), styleIf(first.Failed(), styleBad).of(synced(b)))
+		out = append(out, style.Of(render.ShortName(e.Controller)+keyed(b)), widget.StyleIf(first.Failed(), widget.Bad).Of(synced(b)))
 	case state.WriteFinished:
 		if about, ok := e.About(); ok {
 			if n > 1 && e.Tells != nil { // they share no more
 				e.Tells = &state.EventText{Type: e.Tells.Type, Reason: e.Tells.Reason}
 			}
-			by := cell{styleText.of(toldOf(b, about)), styleDim.of(" by " + render.ShortName(e.Controller)), styleIf(first.Failed(), styleBad).of(wrote(b, e))}
+			by := widget.Cell{widget.Text.Of(toldOf(b, about)), widget.Dim.Of(" by " + render.ShortName(e.Controller)), widget.StyleIf(first.Failed(), widget.Bad).Of(wrote(b, e))}
 			return append(out, toldSpans(e, by)...)
 		}
 		kind := e.Object.Resource
 		if e.Subresource != "" {
 			kind += "/" + e.Subresource
 		}
-		out = append(out, style.of(e.Verb+" "+kind+named(b, root)),
-			styleDim.of(" by "+render.ShortName(e.Controller)), styleIf(first.Failed(), styleBad).of(wrote(b, e)))
+		out = append(out, style.Of(e.Verb+" "+kind+named(b, root)),
+			widget.Dim.Of(" by "+render.ShortName(e.Controller)), widget.StyleIf(first.Failed(), widget.Bad).Of(wrote(b, e)))
 	}
 	return out
 }
@@ -133,17 +135,17 @@ func synced(b *state.Branch) string {
 
 // toldSpans are an Event that is written: what it says, of what and by whom, and its
 // message.
-func toldSpans(e state.WriteFinished, by cell) cell {
-	out := cell{styleDim.of("Event")}
+func toldSpans(e state.WriteFinished, by widget.Cell) widget.Cell {
+	out := widget.Cell{widget.Dim.Of("Event")}
 	if e.Tells == nil {
 		return append(out, by...)
 	}
 	if head := e.Tells.Head(); head != "" {
-		out = append(out, warnIf(e.Tells.Type == "Warning").of(" "+head))
+		out = append(out, widget.WarnIf(e.Tells.Type == "Warning").Of(" "+head))
 	}
 	out = append(out, by...)
 	if e.Tells.Message != "" {
-		out = append(out, styleText.of(": "+e.Tells.Message))
+		out = append(out, widget.Text.Of(": "+e.Tells.Message))
 	}
 	return out
 }
@@ -183,50 +185,50 @@ func suffixIf(yes bool, text string) string {
 func wroteOnce(e state.WriteFinished) string {
 	text := suffixIf(e.Result != state.WriteDone, ", "+resultWord(e))
 	if e.Status >= 400 {
-		text += " " + itoa(e.Status)
+		text += " " + strconv.Itoa(e.Status)
 	}
 	return text + " " + state.Short(e.Duration)
 }
 
 // hopDetail is all that is known of one hop.
-func hopDetail(e *env, h *state.Hop, width int) []line {
+func hopDetail(e *env, h *state.Hop, width int) []widget.Line {
 	if w, ok := h.Event.(state.WriteFinished); ok {
 		return writeDetail(e, &state.Write{Seq: h.Seq, At: h.End, WriteFinished: w}, h, width)
 	}
-	out := []line{heading(string(h.Kind))}
-	out = append(out, indent(wrapped(state.DescribeHop(h), width-2, hopStyle(h)), 1)...)
-	out = append(out, fact("at", e.clock(h.Start), styleText)...)
+	out := []widget.Line{widget.Heading(string(h.Kind))}
+	out = append(out, widget.Indent(widget.Wrapped(state.DescribeHop(h), width-2, hopStyle(h)), 1)...)
+	out = append(out, widget.Fact("at", e.clock(h.Start), widget.Text)...)
 	if h.Done != nil {
-		out = append(out, fact("until", e.clock(h.End), styleText)...)
-		out = append(out, fact("waited", durationOf(h.Done.Waited), styleText)...)
+		out = append(out, widget.Fact("until", e.clock(h.End), widget.Text)...)
+		out = append(out, widget.Fact("waited", widget.DurationOf(h.Done.Waited), widget.Text)...)
 		if h.Done.Causes > 1 {
-			out = append(out, fact("merged", fmt.Sprintf("%d additions in one sync", h.Done.Causes), styleText)...)
+			out = append(out, widget.Fact("merged", fmt.Sprintf("%d additions in one sync", h.Done.Causes), widget.Text)...)
 		}
 	}
-	out = append(out, line{}, heading("What is behind it"))
+	out = append(out, widget.Line{}, widget.Heading("What is behind it"))
 	out = append(out, causeLines(&state.Write{}, h, width)...)
 	if len(h.Children) == 0 {
 		return out
 	}
-	out = append(out, line{}, heading("What followed"))
+	out = append(out, widget.Line{}, widget.Heading("What followed"))
 	for i, c := range h.Children {
 		if i == 20 {
-			return append(out, line{styleDim.of(fmt.Sprintf(" and %d more", len(h.Children)-i))})
+			return append(out, widget.Line{widget.Dim.Of(fmt.Sprintf(" and %d more", len(h.Children)-i))})
 		}
-		out = append(out, line{styleDim.of(" → "), hopStyle(c).of(state.DescribeHop(c)), styleAccent.of(" +" + state.Short(c.Latency()))})
+		out = append(out, widget.Line{widget.Dim.Of(" → "), hopStyle(c).Of(state.DescribeHop(c)), widget.Accent.Of(" +" + state.Short(c.Latency()))})
 	}
 	return out
 }
 
 // entryDetailLines tell of an entry of the journal.
-func entryDetailLines(e *env, entry state.Entry, hop *state.Hop, width int) []line {
+func entryDetailLines(e *env, entry state.Entry, hop *state.Hop, width int) []widget.Line {
 	if hop != nil {
 		return hopDetail(e, hop, width)
 	}
 	if w, ok := entry.Event.(state.WriteFinished); ok {
 		return writeDetail(e, &state.Write{Seq: entry.Seq, At: entry.At, WriteFinished: w}, nil, width)
 	}
-	out := []line{heading(entry.Event.EventType())}
-	out = append(out, fact("entry", entryID(entry.Seq)+" at "+e.clock(entry.At), styleText)...)
-	return append(out, indent(wrapped(state.Describe(entry.Event), width-2, styleText), 1)...)
+	out := []widget.Line{widget.Heading(entry.Event.EventType())}
+	out = append(out, widget.Fact("entry", entryID(entry.Seq)+" at "+e.clock(entry.At), widget.Text)...)
+	return append(out, widget.Indent(widget.Wrapped(state.Describe(entry.Event), width-2, widget.Text), 1)...)
 }

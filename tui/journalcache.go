@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"github.com/kctl-ctrl/kctl-ctrl/tui/widget"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -78,13 +79,13 @@ func (c *journalCache) chosen(q CacheQuery) ([]CacheRow, error) {
 	case q.Invert:
 		text = "!" + text
 	}
-	f, err := parseFilter(text, false)
+	f, err := widget.ParseFilter(text, false)
 	if err != nil {
 		return nil, err
 	}
 	var rows []CacheRow
 	for o := range c.current().ObjectsOf(c.typ) {
-		if f.matches(o.Key()) {
+		if f.Matches(o.Key()) {
 			rows = append(rows, rowOf(o))
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/kctl-ctrl/kctl-ctrl/tui/widget"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -66,7 +67,7 @@ func (k *kept[T]) place(seq uint64) int {
 type keptRows[T any] struct {
 	*kept[T]
 	newestFirst bool
-	cells       func(T) []cell
+	cells       func(T) []widget.Cell
 }
 
 func (r keptRows[T]) index(i int) int {
@@ -76,9 +77,9 @@ func (r keptRows[T]) index(i int) int {
 	return i
 }
 
-func (r keptRows[T]) Len() int           { return len(r.items) }
-func (r keptRows[T]) ID(i int) string    { return entryID(r.seq(r.items[r.index(i)])) }
-func (r keptRows[T]) Cells(i int) []cell { return r.cells(r.items[r.index(i)]) }
+func (r keptRows[T]) Len() int                  { return len(r.items) }
+func (r keptRows[T]) ID(i int) string           { return entryID(r.seq(r.items[r.index(i)])) }
+func (r keptRows[T]) Cells(i int) []widget.Cell { return r.cells(r.items[r.index(i)]) }
 
 func (r keptRows[T]) Find(id string) int {
 	seq, err := strconv.ParseUint(id, 10, 64)
@@ -91,13 +92,13 @@ func (r keptRows[T]) Find(id string) int {
 	return -1
 }
 
-func (r keptRows[T]) at(l *list) (T, bool) {
-	l.sync(r)
-	if l.cursor < 0 || l.cursor >= len(r.items) {
+func (r keptRows[T]) at(l *widget.List) (T, bool) {
+	l.Sync(r)
+	if l.Cursor < 0 || l.Cursor >= len(r.items) {
 		var none T
 		return none, false
 	}
-	return r.items[r.index(l.cursor)], true
+	return r.items[r.index(l.Cursor)], true
 }
 
 func entryID(seq uint64) string { return strconv.FormatUint(seq, 10) }

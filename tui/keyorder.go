@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/kctl-ctrl/kctl-ctrl/render"
+	"github.com/kctl-ctrl/kctl-ctrl/tui/widget"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -58,7 +59,7 @@ type idKey struct {
 
 // orderKeys walks all keys of a snapshot and sorts those asked for. With many
 // keys it takes tenths of a second: it is run in a command then.
-func orderKeys(s *state.Snapshot, q keyQuery, f filter) *keyOrder {
+func orderKeys(s *state.Snapshot, q keyQuery, f widget.Filter) *keyOrder {
 	o := &keyOrder{snap: s, query: q, counts: map[state.Phase]int{}}
 	var rows []idKey
 	take := func(id string, k *state.Key) {
@@ -73,7 +74,7 @@ func orderKeys(s *state.Snapshot, q keyQuery, f filter) *keyOrder {
 			o.renewals++
 			return
 		}
-		if q.failures && !failing || !f.matchesAll() && !f.matches(keyFields(k)...) {
+		if q.failures && !failing || !f.MatchesAll() && !f.Matches(keyFields(k)...) {
 			return
 		}
 		o.counts[k.Phase]++
@@ -158,13 +159,13 @@ func phaseOrder(p state.Phase) int {
 type keyRows struct {
 	order *keyOrder
 	snap  *state.Snapshot
-	cells func(id string, k *state.Key) []cell
+	cells func(id string, k *state.Key) []widget.Cell
 }
 
 func (r keyRows) Len() int        { return len(r.order.ids) }
 func (r keyRows) ID(i int) string { return r.order.ids[i] }
 
-func (r keyRows) Cells(i int) []cell { return r.cells(r.order.ids[i], r.at(i)) }
+func (r keyRows) Cells(i int) []widget.Cell { return r.cells(r.order.ids[i], r.at(i)) }
 
 func (r keyRows) Find(id string) int { return r.order.find(id) }
 

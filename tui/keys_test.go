@@ -1,9 +1,12 @@
 package tui
 
 import (
+	"strconv"
 	"testing"
 
 	tea "github.com/charmbracelet/bubbletea"
+
+	"github.com/kctl-ctrl/kctl-ctrl/tui/widget"
 )
 
 // Fast typing comes in one message, and pasting must not press keys.
@@ -58,7 +61,7 @@ func oneMeaning(t *testing.T, s *screen) {
 			global[k] = a.help
 		}
 	}
-	l := list{}
+	l := widget.List{}
 	for _, row := range s.table {
 		own := map[string]string{}
 		for _, a := range s.pages[row.id].actions(s.env) {
@@ -71,7 +74,7 @@ func oneMeaning(t *testing.T, s *screen) {
 					t.Errorf("%s: %q is %q and %q", row.name, k, own[k], a.help)
 				case global[k] != "":
 					t.Errorf("%s: %q is %q there and %q everywhere", row.name, k, a.help, global[k])
-				case l.key(slice[int]{}, k):
+				case l.Key(widget.Slice[int]{}, k):
 					t.Errorf("%s: %q moves the cursor and is %q", row.name, k, a.help)
 				}
 				own[k] = a.help
@@ -116,11 +119,11 @@ func TestFooterKeepsWhatHelps(t *testing.T) {
 	o := shopOptions(snap)
 	o.Loops = &fakeLoops{}
 	for _, row := range pages() {
-		newScreen(t, o, snap, 80, 24).press(itoa(int(row.id))).has("? help")
+		newScreen(t, o, snap, 80, 24).press(strconv.Itoa(int(row.id))).has("? help")
 	}
 	o.Loops, o.Player = nil, &stillPlayer{}
 	for _, row := range pages() {
-		newScreen(t, o, snap, 80, 24).press(itoa(int(row.id))).has("? help", "space play/stop", "] error")
+		newScreen(t, o, snap, 80, 24).press(strconv.Itoa(int(row.id))).has("? help", "space play/stop", "] error")
 	}
 }
 

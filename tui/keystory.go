@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/kctl-ctrl/kctl-ctrl/tui/widget"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -32,51 +33,51 @@ func (c *keyWrites) of(s *state.Snapshot, k *state.Key) map[uint64][]*state.Writ
 
 // story is all that is known of one key: where it stands and why, and its last
 // attempts with what each wrote.
-func (p *queuesPage) story(e *env, k *state.Key, w int) []line {
+func (p *queuesPage) story(e *env, k *state.Key, w int) []widget.Line {
 	if k == nil {
 		return nil
 	}
 	held, isHeld := heldKeys(e)[state.KeyID(k.Controller, k.Queue, k.Key)]
-	out := []line{heading(k.Key)}
-	out = append(out, fact("queue", k.Queue+" of "+k.Controller, styleText)...)
-	out = append(out, fact("state", keyState(held, k)[0].text+", for "+e.ago(k.Since), styleText)...)
+	out := []widget.Line{widget.Heading(k.Key)}
+	out = append(out, widget.Fact("queue", k.Queue+" of "+k.Controller, widget.Text)...)
+	out = append(out, widget.Fact("state", keyState(held, k)[0].Text+", for "+e.ago(k.Since), widget.Text)...)
 	if isHeld {
 		out = append(out, heldLine(held))
 	}
 	if e.Loops != nil && e.Loops.Paused(k.Controller) {
-		out = append(out, line{styleWarn.of(" its controller is PAUSED: workers take no key, informers go on")})
+		out = append(out, widget.Line{widget.Warn.Of(" its controller is PAUSED: workers take no key, informers go on")})
 	}
 	if !k.Due.IsZero() {
-		out = append(out, fact("due", fmt.Sprintf("%s (%s)", e.in(k.Due), e.clock(k.Due)), styleAccent)...)
+		out = append(out, widget.Fact("due", fmt.Sprintf("%s (%s)", e.in(k.Due), e.clock(k.Due)), widget.Accent)...)
 	}
 	if k.Retries > 0 {
-		out = append(out, fact("retries", fmt.Sprintf("%d, by the count of the rate limiter", k.Retries), styleWarn)...)
+		out = append(out, widget.Fact("retries", fmt.Sprintf("%d, by the count of the rate limiter", k.Retries), widget.Warn)...)
 	}
 	if !k.Added.IsZero() {
-		out = append(out, fact("added", fmt.Sprintf("%s, %s ago", e.clock(k.Added), e.ago(k.Added)), styleText)...)
+		out = append(out, widget.Fact("added", fmt.Sprintf("%s, %s ago", e.clock(k.Added), e.ago(k.Added)), widget.Text)...)
 	}
-	out = append(out, wrappedFact("because of", k.Cause.String(), w, styleText)...)
+	out = append(out, widget.WrappedFact("because of", k.Cause.String(), w, widget.Text)...)
 	if k.Causes > 1 {
-		out = append(out, fact("merged", fmt.Sprintf("%d additions wait for one sync", k.Causes), styleText)...)
+		out = append(out, widget.Fact("merged", fmt.Sprintf("%d additions wait for one sync", k.Causes), widget.Text)...)
 	}
 	if taken, at, ok := k.Running(); ok {
-		out = append(out, fact("running", fmt.Sprintf("sync %d since %s, for %s; it stood ready for %s", k.Sync, e.clock(at), e.ago(at), state.Short(taken.Waited)), styleGood)...)
+		out = append(out, widget.Fact("running", fmt.Sprintf("sync %d since %s, for %s; it stood ready for %s", k.Sync, e.clock(at), e.ago(at), state.Short(taken.Waited)), widget.Good)...)
 	}
 	if k.LastError != "" {
 		when := e.ago(k.LastErrorAt) + " ago"
 		if !k.LastErrorCleared.IsZero() {
 			when += ", resolved " + e.ago(k.LastErrorCleared) + " ago"
 		}
-		out = append(out, wrappedFact("last error", when+": "+k.LastError, w, badIf(failing(k)))...)
+		out = append(out, widget.WrappedFact("last error", when+": "+k.LastError, w, widget.BadIf(failing(k)))...)
 	}
 	writes := p.writes.of(e.snap, k)
 	if k.Sync != 0 && len(writes[k.Sync]) > 0 {
-		out = append(out, line{}, heading("Writes of the sync under way"))
+		out = append(out, widget.Line{}, widget.Heading("Writes of the sync under way"))
 		out = append(out, writeLines(writes[k.Sync])...)
 	}
-	out = append(out, line{}, heading(fmt.Sprintf("Last attempts, newest first: %d of %s", len(k.Attempts), countOf(k.Syncs, "sync", "syncs"))))
+	out = append(out, widget.Line{}, widget.Heading(fmt.Sprintf("Last attempts, newest first: %d of %s", len(k.Attempts), countOf(k.Syncs, "sync", "syncs"))))
 	if len(k.Attempts) == 0 {
-		out = append(out, line{styleDim.of(" none is over yet")})
+		out = append(out, widget.Line{widget.Dim.Of(" none is over yet")})
 	}
 	for i := len(k.Attempts) - 1; i >= 0; i-- {
 		out = append(out, attemptLines(e, k.Attempts[i], writes[k.Attempts[i].Number], w)...)
@@ -86,38 +87,38 @@ func (p *queuesPage) story(e *env, k *state.Key, w int) []line {
 
 // attemptLines tell of one sync: when, how long, why, what it wrote, how it ended
 // and when the next one is due.
-func attemptLines(e *env, s *state.Sync, writes []*state.Write, w int) []line {
-	took := line{styleDim.of(" " + e.clock(s.Taken) + "–" + e.clock(s.Finished)), styleBold.of(fmt.Sprintf(" sync %d", s.Number)), styleText.of(" took " + state.Short(s.Duration))}
+func attemptLines(e *env, s *state.Sync, writes []*state.Write, w int) []widget.Line {
+	took := widget.Line{widget.Dim.Of(" " + e.clock(s.Taken) + "–" + e.clock(s.Finished)), widget.Bold.Of(fmt.Sprintf(" sync %d", s.Number)), widget.Text.Of(" took " + state.Short(s.Duration))}
 	if s.Waited > 0 {
-		took = append(took, styleDim.of(", stood ready for "+state.Short(s.Waited)))
+		took = append(took, widget.Dim.Of(", stood ready for "+state.Short(s.Waited)))
 	}
 	if s.Dirty {
-		took = append(took, styleWarn.of(", added again meanwhile"))
+		took = append(took, widget.Warn.Of(", added again meanwhile"))
 	}
-	out := []line{took}
+	out := []widget.Line{took}
 	because := cmp.Or(s.Cause.String(), "the journal does not say why")
 	if s.Causes > 1 {
 		because += fmt.Sprintf(" (and %d more)", s.Causes-1)
 	}
-	out = append(out, indent(wrapped("because of "+because, max(w-4, 20), styleDim), 3)...)
+	out = append(out, widget.Indent(widget.Wrapped("because of "+because, max(w-4, 20), widget.Dim), 3)...)
 	out = append(out, writeLines(writes)...)
 	if missing := s.Writes - len(writes); missing > 0 {
-		out = append(out, line{styleDim.of(fmt.Sprintf("   %d of its %d writes have left the memory of this screen", missing, s.Writes))})
+		out = append(out, widget.Line{widget.Dim.Of(fmt.Sprintf("   %d of its %d writes have left the memory of this screen", missing, s.Writes))})
 	}
 	if s.Failed {
-		out = append(out, indent(wrapped("failed: "+cmp.Or(s.Error, "upstream did not say how"), max(w-4, 20), styleBad), 3)...)
+		out = append(out, widget.Indent(widget.Wrapped("failed: "+cmp.Or(s.Error, "upstream did not say how"), max(w-4, 20), widget.Bad), 3)...)
 	}
 	if !s.RetryDue.IsZero() {
-		out = append(out, line{styleText.of(fmt.Sprintf("   next at %s, %s after it", e.clock(s.RetryDue), state.Short(s.RetryDue.Sub(s.Finished))))})
+		out = append(out, widget.Line{widget.Text.Of(fmt.Sprintf("   next at %s, %s after it", e.clock(s.RetryDue), state.Short(s.RetryDue.Sub(s.Finished))))})
 	}
 	return out
 }
 
-func writeLines(writes []*state.Write) []line {
-	var out []line
+func writeLines(writes []*state.Write) []widget.Line {
+	var out []widget.Line
 	for _, w := range writes {
 		bad := w.Result == state.WriteFailed || w.Result == state.WriteRefused
-		out = append(out, line{badIf(bad).of("   wrote " + state.DescribeWrite(w.WriteFinished))})
+		out = append(out, widget.Line{widget.BadIf(bad).Of("   wrote " + state.DescribeWrite(w.WriteFinished))})
 	}
 	return out
 }

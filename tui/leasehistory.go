@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/kctl-ctrl/kctl-ctrl/tui/widget"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -116,16 +117,16 @@ func (h *leaseHistory) alarm(now time.Time) string {
 }
 
 // lines are the events of some leases, newest first.
-func (h *leaseHistory) lines(e *env, of func(lease string) bool, n int) []line {
-	var out []line
+func (h *leaseHistory) lines(e *env, of func(lease string) bool, n int) []widget.Line {
+	var out []widget.Line
 	for i := len(h.events) - 1; i >= 0 && len(out) < n; i-- {
 		ev := h.events[i]
 		if of(ev.lease) {
-			out = append(out, line{styleDim.of(" " + e.clock(ev.at) + "  "), styleBold.of(ev.lease + "  "), badIf(ev.bad).of(ev.text)})
+			out = append(out, widget.Line{widget.Dim.Of(" " + e.clock(ev.at) + "  "), widget.Bold.Of(ev.lease + "  "), widget.BadIf(ev.bad).Of(ev.text)})
 		}
 	}
 	if out == nil {
-		return []line{{styleDim.of(" nothing but renewals")}}
+		return []widget.Line{{widget.Dim.Of(" nothing but renewals")}}
 	}
 	return out
 }

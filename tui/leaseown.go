@@ -3,6 +3,7 @@ package tui
 import (
 	"time"
 
+	"github.com/kctl-ctrl/kctl-ctrl/tui/widget"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -16,27 +17,27 @@ func ownLease(e *env) string {
 }
 
 // ownState is how this process stands, in a word for the row of its lease.
-func ownState(e *env, l state.LeaseStatus) (cell, bool) {
+func ownState(e *env, l state.LeaseStatus) (widget.Cell, bool) {
 	in := e.snap.Election
 	if in == nil || in.Lease.Key() != l.Ref().Key() {
 		return nil, false
 	}
 	switch in.Phase {
 	case state.ElectionCandidate:
-		return word("WE WAIT", styleWarn), true
+		return widget.Word("WE WAIT", widget.Warn), true
 	case state.ElectionAcquired:
-		return word("WE LEAD", styleGood), true
+		return widget.Word("WE LEAD", widget.Good), true
 	case state.ElectionRenewedLate:
-		return word("WE LEAD", styleWarn), true
+		return widget.Word("WE LEAD", widget.Warn), true
 	case state.ElectionLost:
-		return word("WE LOST IT", styleBad), true
+		return widget.Word("WE LOST IT", widget.Bad), true
 	}
 	return nil, false
 }
 
 // ownElection says above the leases how this process stands: nothing where it never
 // stood for election.
-func ownElection(e *env, w int) []line {
+func ownElection(e *env, w int) []widget.Line {
 	in := e.snap.Election
 	if in == nil {
 		return nil
@@ -45,7 +46,7 @@ func ownElection(e *env, w int) []line {
 	if e.Player != nil {
 		we = "it is"
 	}
-	style := styleWarn
+	style := widget.Warn
 	var text string
 	switch in.Phase {
 	case state.ElectionCandidate:
@@ -59,22 +60,22 @@ func ownElection(e *env, w int) []line {
 			}
 		}
 	case state.ElectionAcquired:
-		text, style = "leading since "+e.clock(acquired(e.snap)), styleGood
+		text, style = "leading since "+e.clock(acquired(e.snap)), widget.Good
 	case state.ElectionRenewedLate:
 		text = "leading since " + e.clock(acquired(e.snap)) + "; renewed late at " + e.clock(in.At) + ", " + state.Short(in.Gap) + " after the renewal before"
 	case state.ElectionLost:
-		text, style = "LOST at "+e.clock(in.At), styleBad
+		text, style = "LOST at "+e.clock(in.At), widget.Bad
 		if in.Reason != "" {
 			text += ": " + in.Reason
 		}
 	default:
-		text, style = string(in.Phase)+" at "+e.clock(in.At), styleText
+		text, style = string(in.Phase)+" at "+e.clock(in.At), widget.Text
 	}
-	out := indent(wrapped("Our election for "+in.Lease.Key()+": "+text+".", max(min(w, 120)-2, 20), style), 1)
+	out := widget.Indent(widget.Wrapped("Our election for "+in.Lease.Key()+": "+text+".", max(min(w, 120)-2, 20), style), 1)
 	const most = 3
 	out = out[:min(len(out), most)]
 	if s := e.standing(); s.Phase == ActiveLeading {
-		out = append(out, line{warnIf(s.Left < hurry).of(" " + gateLeft(s.Left))})
+		out = append(out, widget.Line{widget.WarnIf(s.Left < hurry).Of(" " + gateLeft(s.Left))})
 	}
 	return out
 }
@@ -85,8 +86,8 @@ const hurry = 5 * time.Second
 
 // ownHistory are the steps of this process in the election for a lease, newest
 // first, as far as the journal's notes go back.
-func ownHistory(e *env, lease string, n int) []line {
-	var out []line
+func ownHistory(e *env, lease string, n int) []widget.Line {
+	var out []widget.Line
 	for entry := range e.snap.Notes.Backward() {
 		step, ok := entry.Event.(state.ElectionChanged)
 		if !ok || lease != "" && step.Lease.Key() != lease {
@@ -95,7 +96,7 @@ func ownHistory(e *env, lease string, n int) []line {
 		if len(out) >= n {
 			break
 		}
-		out = append(out, line{styleDim.of(" " + e.clock(entry.At) + "  "), badIf(step.Phase == state.ElectionLost || step.Phase == state.ElectionRenewedLate).of(state.DescribeParts(step).Text)})
+		out = append(out, widget.Line{widget.Dim.Of(" " + e.clock(entry.At) + "  "), widget.BadIf(step.Phase == state.ElectionLost || step.Phase == state.ElectionRenewedLate).Of(state.DescribeParts(step).Text)})
 	}
 	return out
 }

@@ -8,6 +8,7 @@ import (
 
 	tea "github.com/charmbracelet/bubbletea"
 
+	"github.com/kctl-ctrl/kctl-ctrl/tui/widget"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -24,7 +25,7 @@ type model struct {
 	width, height int
 	text          *overlay
 	approvals     *approvalsView
-	prompt        *prompt
+	prompt        *widget.Prompt
 	confirm       *confirmMsg
 	said          sayMsg
 	saidAt        time.Time
@@ -86,7 +87,7 @@ type (
 	commandEndedMsg struct{}
 	// outputMsg brings what it has printed.
 	outputMsg struct {
-		text *textView
+		text *widget.TextView
 		// again: it was open already when it was read.
 		again bool
 	}
@@ -174,7 +175,7 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		m.said, m.saidAt = msg, m.env.now
 		return m, nil
 	case showMsg:
-		m.over(&overlay{textView: &msg.text, extra: msg.extra})
+		m.over(&overlay{TextView: &msg.text, extra: msg.extra})
 		return m, nil
 	case preparedMsg:
 		return m, m.prepared(msg)
@@ -182,7 +183,7 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		return m, m.begun(msg)
 	case openMsg:
 		if text := msg.view(m.env); text != nil {
-			m.over(&overlay{textView: text, refresh: msg.view})
+			m.over(&overlay{TextView: text, refresh: msg.view})
 		}
 		return m, nil
 	case promptMsg:
@@ -276,7 +277,7 @@ func (m *model) tick() tea.Cmd {
 	}
 	if m.text != nil && m.text.refresh != nil {
 		if by := m.text.refresh(m.env); by != nil {
-			m.text.replace(by)
+			m.text.Replace(by)
 		}
 	}
 	return tea.Batch(m.followOutput(), m.page().update(tickMsg{}, m.env))
@@ -324,8 +325,8 @@ func (m *model) back() tea.Cmd {
 	if m.page().back() {
 		return m.page().update(cursorMsg{}, m.env)
 	}
-	if f := m.page().filtering(); f != nil && f.current.text != "" {
-		f.set(filter{})
+	if f := m.page().filtering(); f != nil && f.current.Text != "" {
+		f.set(widget.Filter{})
 		return nil
 	}
 	if n := len(m.visited); n > 0 {

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
+
+	"github.com/kctl-ctrl/kctl-ctrl/tui/widget"
 )
 
 // keys takes apart what was typed faster than it was read, which Bubble Tea gives as
@@ -59,7 +61,7 @@ func (m *model) key(msg tea.KeyMsg) tea.Cmd {
 		if a, ok := find(m.text.actions(m), key); ok {
 			return m.do(a)
 		}
-		if !m.text.key(key) {
+		if !m.text.Key(key) {
 			if a, ok := find(m.overText(), key); ok {
 				return m.do(a)
 			}
@@ -107,18 +109,18 @@ func firstWords(a action) string {
 
 func (m *model) typing(msg tea.KeyMsg) tea.Cmd {
 	p := m.prompt
-	closed, entered, cmd := p.key(msg)
+	closed, entered, cmd := p.Key(msg)
 	if closed {
 		m.prompt = nil
-		if entered != "" && !p.once {
-			kept := slices.DeleteFunc(m.typed[p.label], func(s string) bool { return s == entered })
-			m.typed[p.label] = append(kept[max(len(kept)-99, 0):], entered)
+		if entered != "" && !p.Once {
+			kept := slices.DeleteFunc(m.typed[p.Label], func(s string) bool { return s == entered })
+			m.typed[p.Label] = append(kept[max(len(kept)-99, 0):], entered)
 		}
 	}
 	return cmd
 }
 
 func (m *model) open(p promptMsg, live func(string)) {
-	m.prompt = newPrompt(promptOptions(p), m.typed[p.label])
-	m.prompt.live = live
+	m.prompt = widget.NewPrompt(widget.PromptOptions(p), m.typed[p.Label])
+	m.prompt.Live = live
 }

@@ -2,13 +2,12 @@ package tui
 
 import (
 	tea "github.com/charmbracelet/bubbletea"
+
+	"github.com/kctl-ctrl/kctl-ctrl/tui/widget"
 )
 
 // mostOutput is how many lines of what the command prints are shown.
 const mostOutput = 1000
-
-// theEnd is below every line, folded or not: a text scrolls to its last screenful.
-const theEnd = 1 << 30
 
 func (m *model) noCommand() string {
 	if m.env.Command == nil {
@@ -69,17 +68,17 @@ func (m *model) readOutput() tea.Cmd {
 	command := m.env.Command
 	return func() tea.Msg {
 		file, lines, err := command.Output(mostOutput)
-		var out []line
+		var out []widget.Line
 		for _, text := range lines {
-			out = append(out, line{styleText.of(" " + text)})
+			out = append(out, widget.Line{widget.Text.Of(" " + text)})
 		}
 		switch {
 		case err != nil:
-			out = []line{{styleBad.of(" read " + file + ": " + err.Error())}}
+			out = []widget.Line{{widget.Bad.Of(" read " + file + ": " + err.Error())}}
 		case len(out) == 0:
-			out = []line{{styleDim.of(" It has printed nothing.")}}
+			out = []widget.Line{{widget.Dim.Of(" It has printed nothing.")}}
 		}
-		return outputMsg{text: &textView{title: "What the command prints: " + file, lines: func(int) []line { return out }}}
+		return outputMsg{text: &widget.TextView{Title: "What the command prints: " + file, Lines: func(int) []widget.Line { return out }}}
 	}
 }
 
@@ -87,16 +86,16 @@ func (m *model) readOutput() tea.Cmd {
 // place stays.
 func (m *model) showOutput(msg outputMsg) {
 	if m.text != nil && m.text.isOutput {
-		atEnd := m.text.top+m.text.height >= len(m.text.drawn)
-		m.text.replace(msg.text)
+		atEnd := m.text.AtEnd()
+		m.text.Replace(msg.text)
 		if atEnd {
-			m.text.top = theEnd
+			m.text.ToEnd()
 		}
 		return
 	}
 	if msg.again {
 		return // it was closed meanwhile
 	}
-	msg.text.top = theEnd
-	m.over(&overlay{textView: msg.text, isOutput: true})
+	msg.text.ToEnd()
+	m.over(&overlay{TextView: msg.text, isOutput: true})
 }

@@ -8,15 +8,16 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"github.com/kctl-ctrl/kctl-ctrl/render"
+	"github.com/kctl-ctrl/kctl-ctrl/tui/widget"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
 // overlay is a text over the page, or over another text.
 type overlay struct {
-	*textView
+	*widget.TextView
 	// refresh makes it anew while it is open, about every second; nil where it
 	// stays as it is.
-	refresh func(e *env) *textView
+	refresh func(e *env) *widget.TextView
 	// extra are keys of its own.
 	extra func(e *env) []action
 	// isOutput: it is what the command prints, and grows.
@@ -36,15 +37,14 @@ func (v *overlay) actions(m *model) []action {
 	return append(own, []action{
 		{keys: []string{"esc", "q"}, label: "close", help: "Close the text.", do: func() tea.Cmd { m.text = v.under; return nil }},
 		{keys: []string{"/"}, label: "search", help: "Search in the text; n and N go on.", do: func() tea.Cmd {
-			return send(promptMsg{label: "search: ", value: v.search, done: func(s string) tea.Cmd {
-				v.search = s
-				if s != "" && !v.find(v.top, 1) && !v.find(0, 1) {
+			return send(promptMsg{Label: "search: ", Value: v.Searched(), Done: func(s string) tea.Cmd {
+				if !v.SearchFor(s) {
 					return complain(fmt.Sprintf("%q is not in this text", s))
 				}
 				return nil
 			}})
 		}},
-		{keys: []string{"c"}, label: "copy", help: "Copy the text.", off: m.env.without(m.env.Copy != nil), do: func() tea.Cmd { return m.copy(v.text(), "the text") }},
+		{keys: []string{"c"}, label: "copy", help: "Copy the text.", off: m.env.without(m.env.Copy != nil), do: func() tea.Cmd { return m.copy(v.Text(), "the text") }},
 	}...)
 }
 
@@ -56,17 +56,17 @@ func (m *model) help() tea.Cmd {
 		return m.textHelp()
 	}
 	own, all, verbs := m.page().actions(m.env), m.actions(), m.verbs()
-	return m.showHelp(row.name, func(w int) []line {
-		out := indent(wrapped(row.about, min(w-2, 100), styleText), 1)
-		out = append(out, line{}, line{styleTitle.of(" Keys of this page")})
+	return m.showHelp(row.name, func(w int) []widget.Line {
+		out := widget.Indent(widget.Wrapped(row.about, min(w-2, 100), widget.Text), 1)
+		out = append(out, widget.Line{}, widget.Line{widget.Title.Of(" Keys of this page")})
 		out = append(out, keyLines(own, w)...)
-		out = append(out, line{}, line{styleTitle.of(" Keys everywhere")})
+		out = append(out, widget.Line{}, widget.Line{widget.Title.Of(" Keys everywhere")})
 		out = append(out, keyLines(all, w)...)
 		out = append(out, keyLines([]action{
 			{keys: []string{"↑", "↓", "j", "k"}, help: "Move the cursor; g and G to the ends, PgUp and PgDn, ctrl-u and ctrl-d."},
 			{keys: []string{"ctrl+c"}, help: "Quit at once."}, {keys: []string{"ctrl+z"}, help: "Suspend; fg comes back."},
 		}, w)...)
-		out = append(out, line{}, line{styleTitle.of(" Commands after :")})
+		out = append(out, widget.Line{}, widget.Line{widget.Title.Of(" Commands after :")})
 		for _, v := range verbs {
 			out = append(out, helpLine(strings.TrimSpace(v.words[0]+" "+v.args), v.help, v.off, w)...)
 		}
@@ -77,25 +77,25 @@ func (m *model) help() tea.Cmd {
 // textHelp lists the keys of the text that is open.
 func (m *model) textHelp() tea.Cmd {
 	own, all := m.text.actions(m), m.overText()
-	return m.showHelp(m.text.title, func(w int) []line {
-		out := append([]line{{styleTitle.of(" Keys of this text")}}, keyLines(own, w)...)
+	return m.showHelp(m.text.Title, func(w int) []widget.Line {
+		out := append([]widget.Line{{widget.Title.Of(" Keys of this text")}}, keyLines(own, w)...)
 		out = append(out, keyLines([]action{
 			{keys: []string{"↑", "↓", "j", "k"}, help: "Scroll; g and G to the ends, PgUp, PgDn and space, ctrl-u and ctrl-d."},
 			{keys: []string{"n", "N"}, help: "Go to the next line with what was searched for, or the one before."},
 		}, w)...)
-		out = append(out, line{}, line{styleTitle.of(" Keys everywhere")})
+		out = append(out, widget.Line{}, widget.Line{widget.Title.Of(" Keys everywhere")})
 		return append(out, keyLines(all, w)...)
 	})
 }
 
 // showHelp opens a list of keys.
-func (m *model) showHelp(of string, lines func(w int) []line) tea.Cmd {
-	m.over(&overlay{textView: &textView{title: "Help: " + of, lines: lines}, isHelp: true})
+func (m *model) showHelp(of string, lines func(w int) []widget.Line) tea.Cmd {
+	m.over(&overlay{TextView: &widget.TextView{Title: "Help: " + of, Lines: lines}, isHelp: true})
 	return nil
 }
 
-func keyLines(actions []action, w int) []line {
-	var out []line
+func keyLines(actions []action, w int) []widget.Line {
+	var out []widget.Line
 	for _, a := range actions {
 		names := make([]string, len(a.keys))
 		for i, k := range a.keys {
@@ -106,22 +106,22 @@ func keyLines(actions []action, w int) []line {
 	return out
 }
 
-func helpLine(key, help, off string, w int) []line {
+func helpLine(key, help, off string, w int) []widget.Line {
 	const width = 14
 	if off != "" {
 		help += " Not now: " + off + "."
 	}
-	parts := wrap(help, max(min(w, 110)-width-3, 20))
-	var out []line
+	parts := widget.Wrap(help, max(min(w, 110)-width-3, 20))
+	var out []widget.Line
 	for i, p := range parts {
 		if i > 0 {
 			key = ""
 		}
-		style := styleText
+		style := widget.Text
 		if off != "" {
-			style = styleDim
+			style = widget.Dim
 		}
-		out = append(out, line{styleBarKey.of("  " + render.Pad(key, width) + " "), style.of(p)})
+		out = append(out, widget.Line{widget.BarKey.Of("  " + render.Pad(key, width) + " "), style.Of(p)})
 	}
 	return out
 }
@@ -180,7 +180,7 @@ func showYAML(title string, v any) tea.Cmd {
 	if err != nil {
 		return complain("write " + title + " as YAML: " + err.Error())
 	}
-	return send(showMsg{text: textOf(title, text)})
+	return send(showMsg{text: widget.TextOf(title, text)})
 }
 
 // explain shows the paragraph about what the cursor is on.
@@ -196,5 +196,5 @@ func (m *model) explain(s subject) tea.Cmd {
 	if !ok {
 		about = explanation{title: m.table[m.shown-1].name, text: m.table[m.shown-1].about}
 	}
-	return send(showMsg{text: proseOf("What is this? "+about.title, strings.Split(about.text, "\n\n")...)})
+	return send(showMsg{text: widget.ProseOf("What is this? "+about.title, strings.Split(about.text, "\n\n")...)})
 }

@@ -6,6 +6,7 @@ import (
 
 	tea "github.com/charmbracelet/bubbletea"
 
+	"github.com/kctl-ctrl/kctl-ctrl/tui/widget"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -53,9 +54,9 @@ type page interface {
 
 // filtering is the filter of a page's list that is on the screen.
 type filtering struct {
-	current filter
+	current widget.Filter
 	labels  bool
-	set     func(filter)
+	set     func(widget.Filter)
 }
 
 // plainRow is a row as a line of text. One of history that goes has only made
@@ -177,12 +178,12 @@ type (
 	}
 	// showMsg opens a text over the page.
 	showMsg struct {
-		text textView
+		text widget.TextView
 		// extra are keys of its own; it may be nil.
 		extra func(*env) []action
 	}
 	// promptMsg asks for a line of text.
-	promptMsg promptOptions
+	promptMsg widget.PromptOptions
 	// confirmMsg asks yes or no.
 	confirmMsg struct {
 		question string

@@ -9,6 +9,7 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"github.com/kctl-ctrl/kctl-ctrl/render"
+	"github.com/kctl-ctrl/kctl-ctrl/tui/widget"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -17,8 +18,8 @@ import (
 type cacheLevel struct {
 	typ    string
 	cache  Cache
-	list   list
-	filter filter
+	list   widget.List
+	filter widget.Filter
 	query  CacheQuery
 	window CacheWindow
 	// edition is that of the window; loading says that one is under way, again
@@ -29,7 +30,7 @@ type cacheLevel struct {
 	columns        []string
 	// drawn is the detail of the object that shown names, with its version.
 	shown string
-	drawn []line
+	drawn []widget.Line
 }
 
 // shownAtFirst are the columns before the user chooses. A journal knows no status.
@@ -47,11 +48,11 @@ func newCacheLevel(typ string, cache Cache) *cacheLevel {
 }
 
 func (c *cacheLevel) choose(names []string) {
-	c.columns, c.list.columns = nil, nil
+	c.columns, c.list.Columns = nil, nil
 	for _, column := range cacheColumns() {
-		if slices.Contains(names, column.title) {
-			c.columns = append(c.columns, column.title)
-			c.list.columns = append(c.list.columns, column)
+		if slices.Contains(names, column.Title) {
+			c.columns = append(c.columns, column.Title)
+			c.list.Columns = append(c.list.Columns, column)
 		}
 	}
 }
@@ -75,7 +76,7 @@ func (c *cacheLevel) load(e *env) tea.Cmd {
 		return nil
 	}
 	c.loading, c.again = true, false
-	cache, query, selected, top, height := c.cache, c.query, c.list.selected, c.list.top, max(c.list.height, 20)
+	cache, query, selected, top, height := c.cache, c.query, c.list.Selected, c.list.Top, max(c.list.Height, 20)
 	edition := cache.Edition()
 	return func() tea.Msg {
 		m := cacheLoaded{of: c, query: query, selected: selected, edition: edition}
@@ -123,11 +124,11 @@ func (c *cacheLevel) update(msg tea.Msg, e *env) tea.Cmd {
 // covered: each row on the screen has been loaded.
 func (c *cacheLevel) covered() bool {
 	r := cacheRows{cacheLevel: c}
-	last := min(c.list.top+c.list.height, r.Len()) - 1
+	last := min(c.list.Top+c.list.Height, r.Len()) - 1
 	if last < 0 {
 		return true
 	}
-	_, first := r.row(c.list.top)
+	_, first := r.row(c.list.Top)
 	_, end := r.row(last)
 	return first && end
 }
@@ -141,11 +142,11 @@ func (c *cacheLevel) take(m cacheLoaded, e *env) tea.Cmd {
 		c.failed = m.err
 		if m.err == nil {
 			c.window, c.edition = m.window, m.edition
-			if m.found && m.selected == c.list.selected {
-				c.list.top += m.at - c.list.cursor
-				c.list.cursor = m.at
+			if m.found && m.selected == c.list.Selected {
+				c.list.Top += m.at - c.list.Cursor
+				c.list.Cursor = m.at
 			}
-			c.list.sync(cacheRows{c, e})
+			c.list.Sync(cacheRows{c, e})
 		}
 	}
 	if c.again || m.query != c.query {
@@ -155,24 +156,24 @@ func (c *cacheLevel) take(m cacheLoaded, e *env) tea.Cmd {
 }
 
 // queryOf is a filter as a query of a cache; the order stays.
-func queryOf(f filter, q CacheQuery) CacheQuery {
-	out := CacheQuery{Sort: q.Sort, Descending: q.Descending, Labels: f.labels}
-	text := f.text
+func queryOf(f widget.Filter, q CacheQuery) CacheQuery {
+	out := CacheQuery{Sort: q.Sort, Descending: q.Descending, Labels: f.Labels}
+	text := f.Text
 	switch {
-	case f.labels != "" || text == "-l":
+	case f.Labels != "" || text == "-l":
 		return out
 	case strings.HasPrefix(text, "-f "):
 		out.Text, out.Fuzzy = strings.TrimSpace(text[3:]), true
 		return out
 	}
 	out.Text, out.Invert = strings.CutPrefix(text, "!")
-	if out.Regexp = isPattern(out.Text); out.Regexp {
+	if out.Regexp = widget.IsPattern(out.Text); out.Regexp {
 		out.Text = "(?i)" + out.Text
 	}
 	return out
 }
 
-func (c *cacheLevel) setFilter(f filter) { c.filter = f }
+func (c *cacheLevel) setFilter(f widget.Filter) { c.filter = f }
 
 func (c *cacheLevel) title() string {
 	s := c.cache.Stats()
@@ -204,30 +205,30 @@ func (c *cacheLevel) title() string {
 
 func (c *cacheLevel) key(key string) bool {
 	r := cacheRows{cacheLevel: c}
-	if !c.list.key(r, key) {
+	if !c.list.Key(r, key) {
 		return false
 	}
-	if r.ID(c.list.cursor) == "" {
-		c.list.selected = "" // whatever will be there
+	if r.ID(c.list.Cursor) == "" {
+		c.list.Selected = "" // whatever will be there
 	}
 	return true
 }
 
 func (c *cacheLevel) view(e *env, w, h int) []string {
 	empty := "Nothing is held."
-	if c.filter.text != "" {
+	if c.filter.Text != "" {
 		empty = "Nothing that matches the filter is held."
 	} else if !c.window.Synced {
 		empty = "Listing…"
 	}
 	rows := cacheRows{c, e}
-	return beside(e.Theme, w, h, func(w, h int) []string { return c.list.view(e.Theme, rows, w, h, empty) },
-		func(w int) []line { return c.detail(e) })
+	return widget.Beside(e.Theme, w, h, func(w, h int) []string { return c.list.View(e.Theme, rows, w, h, empty) },
+		func(w int) []widget.Line { return c.detail(e) })
 }
 
 // detail is the object under the cursor in short, for a wide screen.
-func (c *cacheLevel) detail(*env) []line {
-	row, ok := cacheRows{cacheLevel: c}.row(c.list.cursor)
+func (c *cacheLevel) detail(*env) []widget.Line {
+	row, ok := cacheRows{cacheLevel: c}.row(c.list.Cursor)
 	if !ok {
 		return nil
 	}
@@ -237,24 +238,24 @@ func (c *cacheLevel) detail(*env) []line {
 	return c.drawn
 }
 
-func (c *cacheLevel) draw(row CacheRow) []line {
+func (c *cacheLevel) draw(row CacheRow) []widget.Line {
 	o, ok := c.cache.Object(row.Namespace, row.Name)
 	if !ok || o.Content == nil {
-		return []line{heading(row.String())}
+		return []widget.Line{widget.Heading(row.String())}
 	}
 	text, err := render.YAML(o.Content)
 	if err != nil {
-		return []line{heading(row.String()), {styleBad.of(" " + err.Error())}}
+		return []widget.Line{widget.Heading(row.String()), {widget.Bad.Of(" " + err.Error())}}
 	}
-	out := []line{heading(row.String())}
+	out := []widget.Line{widget.Heading(row.String())}
 	for _, s := range strings.SplitN(text, "\n", 200) {
-		out = append(out, line{styleText.of(" " + s)})
+		out = append(out, widget.Line{widget.Text.Of(" " + s)})
 	}
 	return out
 }
 
 func (c *cacheLevel) under() subject {
-	row, ok := cacheRows{cacheLevel: c}.row(c.list.cursor)
+	row, ok := cacheRows{cacheLevel: c}.row(c.list.Cursor)
 	if !ok {
 		return subject{}
 	}

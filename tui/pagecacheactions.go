@@ -9,6 +9,7 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"github.com/kctl-ctrl/kctl-ctrl/render"
+	"github.com/kctl-ctrl/kctl-ctrl/tui/widget"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -35,29 +36,29 @@ func (c *cacheLevel) actions(e *env) []action {
 		{keys: []string{"ctrl+r"}, label: "reverse", help: "Reverse the order.", do: func() tea.Cmd { c.query.Descending = !c.query.Descending; return c.load(e) }},
 		{keys: []string{"|"}, help: "Choose the columns.", do: c.chooseColumns},
 		{keys: []string{"D"}, help: "Show all that is known of the informer.", do: func() tea.Cmd {
-			return send(openMsg{func(e *env) *textView {
-				return &textView{title: "Informer of " + c.typ, lines: func(w int) []line { return storeDetail(e, c.cache.Stats(), w) }}
+			return send(openMsg{func(e *env) *widget.TextView {
+				return &widget.TextView{Title: "Informer of " + c.typ, Lines: func(w int) []widget.Line { return storeDetail(e, c.cache.Stats(), w) }}
 			}})
 		}},
 	}
 }
 
 func (c *cacheLevel) chooseColumns() tea.Cmd {
-	return send(promptMsg{label: "columns: ", value: strings.ToLower(strings.Join(c.columns, " ")),
-		complete: func(typed string) []string {
+	return send(promptMsg{Label: "columns: ", Value: strings.ToLower(strings.Join(c.columns, " ")),
+		Complete: func(typed string) []string {
 			at := strings.LastIndex(typed, " ") + 1
 			var out []string
 			for _, column := range cacheColumns() {
-				if name := strings.ToLower(column.title); strings.HasPrefix(name, typed[at:]) {
+				if name := strings.ToLower(column.Title); strings.HasPrefix(name, typed[at:]) {
 					out = append(out, typed[:at]+name)
 				}
 			}
 			return out
 		},
-		done: func(typed string) tea.Cmd {
+		Done: func(typed string) tea.Cmd {
 			names := strings.Fields(strings.ToUpper(strings.ReplaceAll(typed, ",", " ")))
 			for _, name := range names {
-				if !slices.ContainsFunc(cacheColumns(), func(column column) bool { return column.title == name }) {
+				if !slices.ContainsFunc(cacheColumns(), func(column widget.Column) bool { return column.Title == name }) {
 					return complain(fmt.Sprintf("there is no column %q", strings.ToLower(name)))
 				}
 			}
@@ -82,7 +83,7 @@ func (c *cacheLevel) object(ref state.Ref) tea.Cmd {
 		if err != nil {
 			return sayMsg{text: err.Error(), bad: true}
 		}
-		view := textOf(ref.String()+", as the cache holds it", text)
+		view := widget.TextOf(ref.String()+", as the cache holds it", text)
 		extra := func(e *env) []action {
 			return []action{
 				{keys: []string{"d"}, label: "diff", help: "Compare it with the API server's.", off: e.without(e.Caches != nil), do: func() tea.Cmd { return c.compare(e, ref) }},
@@ -117,15 +118,15 @@ func (c *cacheLevel) who(e *env, ref state.Ref) tea.Cmd {
 		for _, f := range o.Fields {
 			width = max(width, render.Width(render.Sanitise(f.Manager)))
 		}
-		lines := make([]line, len(o.Fields))
+		lines := make([]widget.Line, len(o.Fields))
 		for i, f := range o.Fields {
 			operation := f.Operation
 			if f.Subresource != "" {
 				operation += " of " + f.Subresource
 			}
-			lines[i] = line{styleAccent.of(" " + render.Pad(render.Sanitise(f.Manager), min(width, 40)) + "  "), styleDim.of(render.Pad(operation, 16) + "  "), styleText.of(f.Path)}
+			lines[i] = widget.Line{widget.Accent.Of(" " + render.Pad(render.Sanitise(f.Manager), min(width, 40)) + "  "), widget.Dim.Of(render.Pad(operation, 16) + "  "), widget.Text.Of(f.Path)}
 		}
-		return showMsg{text: textView{title: title, lines: func(int) []line { return lines }}}
+		return showMsg{text: widget.TextView{Title: title, Lines: func(int) []widget.Line { return lines }}}
 	}
 }
 
@@ -137,35 +138,35 @@ func (c *cacheLevel) compare(e *env, ref state.Ref) tea.Cmd {
 		if err != nil {
 			return sayMsg{text: err.Error(), bad: true}
 		}
-		out := []line{{styleBold.of(" The cache is " + string(v.Freshness) + ".")}}
+		out := []widget.Line{{widget.Bold.Of(" The cache is " + string(v.Freshness) + ".")}}
 		switch {
 		case v.Reason != "":
-			out = append(out, line{styleText.of(" " + v.Reason)})
+			out = append(out, widget.Line{widget.Text.Of(" " + v.Reason)})
 		case !v.Held:
-			out = append(out, line{styleWarn.of(" The API server has the object, the cache does not hold it.")})
+			out = append(out, widget.Line{widget.Warn.Of(" The API server has the object, the cache does not hold it.")})
 		case !v.Live:
-			out = append(out, line{styleWarn.of(" The cache holds the object, the API server does not have it.")})
+			out = append(out, widget.Line{widget.Warn.Of(" The cache holds the object, the API server does not have it.")})
 		case len(v.Changes) == 0:
-			out = append(out, line{styleGood.of(" No field differs.")})
+			out = append(out, widget.Line{widget.Good.Of(" No field differs.")})
 		}
-		out = append(out, line{})
-		return showMsg{text: textView{title: ref.String() + ": cache against API server", lines: func(int) []line { return append(out, changeLines(v.Changes)...) }}}
+		out = append(out, widget.Line{})
+		return showMsg{text: widget.TextView{Title: ref.String() + ": cache against API server", Lines: func(int) []widget.Line { return append(out, changeLines(v.Changes)...) }}}
 	}
 }
 
 // changeLines draws field changes: from the old value to the new.
-func changeLines(changes []state.FieldChange) []line {
-	var out []line
+func changeLines(changes []state.FieldChange) []widget.Line {
+	var out []widget.Line
 	for _, c := range changes {
 		switch {
 		case c.Old == "" && c.New == "":
-			out = append(out, line{styleDim.of(" " + c.Path)})
+			out = append(out, widget.Line{widget.Dim.Of(" " + c.Path)})
 		case c.Old == "":
-			out = append(out, line{styleGood.of(" + " + c.Path + ": " + c.New)})
+			out = append(out, widget.Line{widget.Good.Of(" + " + c.Path + ": " + c.New)})
 		case c.New == "":
-			out = append(out, line{styleBad.of(" - " + c.Path + ": " + c.Old)})
+			out = append(out, widget.Line{widget.Bad.Of(" - " + c.Path + ": " + c.Old)})
 		default:
-			out = append(out, line{styleText.of(" ~ " + c.Path + ": "), styleBad.of(c.Old), styleDim.of(" → "), styleGood.of(c.New)})
+			out = append(out, widget.Line{widget.Text.Of(" ~ " + c.Path + ": "), widget.Bad.Of(c.Old), widget.Dim.Of(" → "), widget.Good.Of(c.New)})
 		}
 	}
 	return out

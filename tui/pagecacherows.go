@@ -4,22 +4,23 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kctl-ctrl/kctl-ctrl/tui/widget"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/document"
 )
 
 // cacheColumns are all columns, in their order.
-func cacheColumns() []column {
-	return []column{
-		{title: "NAMESPACE", max: 24, drop: 3},
-		{title: "NAME", grow: true, min: 28},
-		{title: "READY", max: 12},
-		{title: "STATUS", max: 24},
-		{title: "AGE", aging: true, right: true, min: 4},
-		{title: "CHANGED", aging: true, right: true, drop: 2},
-		{title: "VERSION", right: true, max: 14, drop: 4},
-		{title: "OWNER", max: 40, drop: 1},
-		{title: "FINALIZERS", right: true, drop: 5},
-		{title: "LABELS", max: 60, drop: 1},
+func cacheColumns() []widget.Column {
+	return []widget.Column{
+		{Title: "NAMESPACE", Max: 24, Drop: 3},
+		{Title: "NAME", Grow: true, Min: 28},
+		{Title: "READY", Max: 12},
+		{Title: "STATUS", Max: 24},
+		{Title: "AGE", Aging: true, Right: true, Min: 4},
+		{Title: "CHANGED", Aging: true, Right: true, Drop: 2},
+		{Title: "VERSION", Right: true, Max: 14, Drop: 4},
+		{Title: "OWNER", Max: 40, Drop: 1},
+		{Title: "FINALIZERS", Right: true, Drop: 5},
+		{Title: "LABELS", Max: 60, Drop: 1},
 	}
 }
 
@@ -55,64 +56,64 @@ func (r cacheRows) Find(id string) int {
 	return -1
 }
 
-func (r cacheRows) Cells(i int) []cell {
+func (r cacheRows) Cells(i int) []widget.Cell {
 	row, ok := r.row(i)
 	if !ok {
-		return []cell{word("…", styleDim)}
+		return []widget.Cell{widget.Word("…", widget.Dim)}
 	}
-	out := make([]cell, len(r.columns))
+	out := make([]widget.Cell, len(r.columns))
 	for j, name := range r.columns {
 		out[j] = r.cell(row, name)
 	}
 	return out
 }
 
-func (r cacheRows) cell(row CacheRow, name string) cell {
+func (r cacheRows) cell(row CacheRow, name string) widget.Cell {
 	e := r.env
 	switch name {
 	case "NAMESPACE":
-		return word(row.Namespace, styleDim)
+		return widget.Word(row.Namespace, widget.Dim)
 	case "NAME":
-		return plainCell(row.Name)
+		return widget.Plain(row.Name)
 	case "READY":
 		if row.Status != nil {
-			return word(row.Status.Ready, healthStyle(row.Status.Health))
+			return widget.Word(row.Status.Ready, healthStyle(row.Status.Health))
 		}
 	case "STATUS":
 		switch {
 		case !row.Deleting.IsZero():
-			return word("deleting", styleWarn)
+			return widget.Word("deleting", widget.Warn)
 		case row.Status != nil:
-			return word(row.Status.State, healthStyle(row.Status.Health))
+			return widget.Word(row.Status.State, healthStyle(row.Status.Health))
 		}
 	case "AGE":
-		return plainCell(e.ago(row.Created))
+		return widget.Plain(e.ago(row.Created))
 	case "CHANGED":
-		return plainCell(e.ago(row.Changed))
+		return widget.Plain(e.ago(row.Changed))
 	case "VERSION":
-		return word(row.ResourceVersion, styleDim)
+		return widget.Word(row.ResourceVersion, widget.Dim)
 	case "OWNER":
 		if row.Owner != nil {
-			return word(row.Owner.Resource+"/"+row.Owner.Name, styleDim)
+			return widget.Word(row.Owner.Resource+"/"+row.Owner.Name, widget.Dim)
 		}
 	case "FINALIZERS":
-		return word(count(row.Finalizers), warnIf(!row.Deleting.IsZero()))
+		return widget.Word(widget.Count(row.Finalizers), widget.WarnIf(!row.Deleting.IsZero()))
 	case "LABELS":
-		return word(labelText(row.Labels), styleDim)
+		return widget.Word(labelText(row.Labels), widget.Dim)
 	}
 	return nil
 }
 
-func healthStyle(h document.Health) styleName {
+func healthStyle(h document.Health) widget.Style {
 	switch h {
 	case document.HealthReady:
-		return styleGood
+		return widget.Good
 	case document.HealthProgressing:
-		return styleWarn
+		return widget.Warn
 	case document.HealthFailed:
-		return styleBad
+		return widget.Bad
 	}
-	return styleText
+	return widget.Text
 }
 
 func labelText(labels map[string]string) string {

@@ -3,12 +3,14 @@ package tui
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
 
 	"github.com/kctl-ctrl/kctl-ctrl/render"
+	"github.com/kctl-ctrl/kctl-ctrl/tui/widget"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/document"
 )
 
@@ -19,7 +21,7 @@ type cascadeView struct {
 	asking asking
 	// answers are kept by policy, so that going to and fro costs nothing.
 	answers map[document.CascadePolicy]cascadeAnswer
-	list    list
+	list    widget.List
 }
 
 // cascadeAnswer is a preview, with what is said of all of it.
@@ -46,8 +48,8 @@ var cascadePolicies = [3]struct {
 func (p *treePage) preview(e *env, o document.OwnedObject) tea.Cmd {
 	p.cascade = &cascadeView{
 		object: o, answers: map[document.CascadePolicy]cascadeAnswer{},
-		list: list{columns: []column{
-			{title: "STEP", right: true}, {title: "FATE", min: 8}, {title: "OBJECT", grow: true, min: 24}, {title: "WHY", grow: true, min: 20},
+		list: widget.List{Columns: []widget.Column{
+			{Title: "STEP", Right: true}, {Title: "FATE", Min: 8}, {Title: "OBJECT", Grow: true, Min: 24}, {Title: "WHY", Grow: true, Min: 20},
 		}},
 	}
 	return p.cascade.choose(e, document.CascadeBackground)
@@ -58,7 +60,7 @@ func (v *cascadeView) choose(e *env, policy document.CascadePolicy) tea.Cmd {
 	v.policy = policy
 	v.asking.forget()
 	if _, known := v.answers[policy]; known {
-		v.list.sync(v.rows())
+		v.list.Sync(v.rows())
 		return nil
 	}
 	return v.ask(e)
@@ -82,7 +84,7 @@ func (v *cascadeView) ask(e *env) tea.Cmd {
 func (v *cascadeView) took(e *env, msg answer[cascadeAnswer]) {
 	if v.asking.done(msg.round, e.now, msg.err) && msg.err == nil {
 		v.answers[msg.value.policy] = msg.value
-		v.list.sync(v.rows())
+		v.list.Sync(v.rows())
 	}
 }
 
@@ -95,7 +97,7 @@ func cascadeID(o document.CascadeObject) string {
 
 // cascadeRows are the objects of an answer, found by their uid.
 type cascadeRows struct {
-	slice[document.CascadeObject]
+	widget.Slice[document.CascadeObject]
 	places map[string]int
 }
 
@@ -108,37 +110,37 @@ func (r cascadeRows) Find(id string) int {
 
 func (v *cascadeView) rows() cascadeRows {
 	a := v.answers[v.policy]
-	return cascadeRows{slice[document.CascadeObject]{a.cascade.Objects, cascadeID, func(o document.CascadeObject) []cell {
+	return cascadeRows{widget.Slice[document.CascadeObject]{Items: a.cascade.Objects, IDOf: cascadeID, CellsOf: func(o document.CascadeObject) []widget.Cell {
 		step := "stays"
 		if o.Step > 0 {
-			step = itoa(o.Step)
+			step = strconv.Itoa(o.Step)
 		}
-		return []cell{
-			word(step, styleDim), word(string(o.Fate), fateStyle(o.Fate)), word(o.Object.Ref.String(), styleText), word(render.CascadeWhy(o), styleDim),
+		return []widget.Cell{
+			widget.Word(step, widget.Dim), widget.Word(string(o.Fate), fateStyle(o.Fate)), widget.Word(o.Object.Ref.String(), widget.Text), widget.Word(render.CascadeWhy(o), widget.Dim),
 		}
 	}}, a.places}
 }
 
-func fateStyle(f document.CascadeFate) styleName {
+func fateStyle(f document.CascadeFate) widget.Style {
 	switch f {
 	case document.FateDeleted:
-		return styleBad
+		return widget.Bad
 	case document.FateSurvives:
-		return styleGood
+		return widget.Good
 	case document.FateOrphaned:
-		return styleAccent
+		return widget.Accent
 	}
-	return styleWarn
+	return widget.Warn
 }
 
-func (v *cascadeView) key(key string) bool { return v.list.key(v.rows(), key) }
+func (v *cascadeView) key(key string) bool { return v.list.Key(v.rows(), key) }
 
 func (v *cascadeView) title(e *env) string {
 	parts := []string{"Delete preview: " + render.KindName(v.object) + " (nothing is deleted)"}
 	parts = append(parts, v.asking.since(e)...)
 	if a, ok := v.answers[v.policy]; ok && !v.asking.flying() {
 		if old := e.now.Sub(a.at); old >= askLatest {
-			parts = append(parts, "as of "+age(old)+" ago (r)")
+			parts = append(parts, "as of "+widget.Age(old)+" ago (r)")
 		}
 	}
 	return strings.Join(parts, ", ")
@@ -146,7 +148,7 @@ func (v *cascadeView) title(e *env) string {
 
 func (v *cascadeView) current() (document.CascadeObject, bool) {
 	rows := v.rows()
-	return rows.at(&v.list)
+	return rows.At(&v.list)
 }
 
 func (v *cascadeView) under() subject {
@@ -192,7 +194,7 @@ func (v *cascadeView) text(a cascadeAnswer) tea.Cmd {
 		for _, l := range render.ReadSummary(a.cascade.Cost, a.cascade.Gaps) {
 			out.WriteString(l + "\n")
 		}
-		return showMsg{text: textOf(title, out.String())}
+		return showMsg{text: widget.TextOf(title, out.String())}
 	}
 }
 
@@ -200,30 +202,30 @@ func (v *cascadeView) text(a cascadeAnswer) tea.Cmd {
 // under the cursor.
 func (v *cascadeView) view(e *env, w, h int) []string {
 	a, known := v.answers[v.policy]
-	top := []line{v.policies(), {styleBold.of(" " + a.tally)}}
+	top := []widget.Line{v.policies(), {widget.Bold.Of(" " + a.tally)}}
 	switch {
 	case v.asking.err != nil && !known:
-		top[1] = line{styleBad.of(" It could not be worked out; r asks again.")}
+		top[1] = widget.Line{widget.Bad.Of(" It could not be worked out; r asks again.")}
 	case !known:
-		top[1] = line{styleDim.of(" Reading what the deletion can touch…")}
+		top[1] = widget.Line{widget.Dim.Of(" Reading what the deletion can touch…")}
 	case !a.cascade.Complete:
-		top = append(top, line{styleBad.of(" INCOMPLETE: some types could not be read, and what is hidden there is missing here (d)")})
+		top = append(top, widget.Line{widget.Bad.Of(" INCOMPLETE: some types could not be read, and what is hidden there is missing here (d)")})
 	}
 	body := max(h-len(top), 0)
-	out := fit(e.Theme, top, w, min(len(top), h))
+	out := widget.Fit(e.Theme, top, w, min(len(top), h))
 	rows := v.rows()
-	if w >= wide {
-		return append(out, beside(e.Theme, w, body,
-			func(w, h int) []string { return v.list.view(e.Theme, rows, w, h, v.problem()) },
-			func(w int) []line { return v.detail(a, w) })...)
+	if w >= widget.Wide {
+		return append(out, widget.Beside(e.Theme, w, body,
+			func(w, h int) []string { return v.list.View(e.Theme, rows, w, h, v.problem()) },
+			func(w int) []widget.Line { return v.detail(a, w) })...)
 	}
 	panel := min(max(body/3, body-rows.Len()-2, 4), body)
-	out = append(out, v.list.view(e.Theme, rows, w, body-panel, v.problem())...)
-	below := append([]line{{styleDim.of(strings.Repeat("─", w))}}, v.detail(a, w)...)
+	out = append(out, v.list.View(e.Theme, rows, w, body-panel, v.problem())...)
+	below := append([]widget.Line{{widget.Dim.Of(strings.Repeat("─", w))}}, v.detail(a, w)...)
 	if len(below) > panel {
-		below = append(below[:panel-1], line{styleDim.of(" … d shows the rest")})
+		below = append(below[:panel-1], widget.Line{widget.Dim.Of(" … d shows the rest")})
 	}
-	return append(out, fit(e.Theme, below, w, panel)...)
+	return append(out, widget.Fit(e.Theme, below, w, panel)...)
 }
 
 func (v *cascadeView) problem() string {
@@ -234,45 +236,47 @@ func (v *cascadeView) problem() string {
 }
 
 // policies tells which of the three is shown, by brackets.
-func (v *cascadeView) policies() line {
-	l := line{styleDim.of(" policy ")}
+func (v *cascadeView) policies() widget.Line {
+	l := widget.Line{widget.Dim.Of(" policy ")}
 	for _, c := range cascadePolicies {
 		name := string(c.policy)
 		if c.policy == v.policy {
-			l = append(l, styleTitle.of("["+c.key+" "+name+"] "))
+			l = append(l, widget.Title.Of("["+c.key+" "+name+"] "))
 		} else {
-			l = append(l, styleDim.of(" "+c.key+" "+name+"  "))
+			l = append(l, widget.Dim.Of(" "+c.key+" "+name+"  "))
 		}
 	}
 	return l
 }
 
 // detail is what is said of the object under the cursor, then of the whole.
-func (v *cascadeView) detail(a cascadeAnswer, w int) []line {
-	var out []line
+func (v *cascadeView) detail(a cascadeAnswer, w int) []widget.Line {
+	var out []widget.Line
 	if o, ok := v.current(); ok {
 		out = append(out, v.objectDetail(a, o, w)...)
 	}
-	paragraphs := func(title string, style styleName, texts []string) {
+	paragraphs := func(title string, style widget.Style, texts []string) {
 		if len(texts) == 0 {
 			return
 		}
-		out = append(out, line{}, heading(title))
+		out = append(out, widget.Line{}, widget.Heading(title))
 		for _, t := range texts {
-			out = append(out, indent(wrapped(t, w-2, style), 1)...)
+			out = append(out, widget.Indent(widget.Wrapped(t, w-2, style), 1)...)
 		}
 	}
-	paragraphs("Notes", styleText, a.cascade.Notes)
-	paragraphs("Not read", styleBad, render.GapLines(a.cascade.Gaps))
+	paragraphs("Notes", widget.Text, a.cascade.Notes)
+	paragraphs("Not read", widget.Bad, render.GapLines(a.cascade.Gaps))
 	return out
 }
 
-func (v *cascadeView) objectDetail(a cascadeAnswer, o document.CascadeObject, w int) []line {
-	out := []line{append(heading(render.KindName(o.Object)), fateStyle(o.Fate).of("  "+string(o.Fate)))}
-	add := func(text string, style styleName) { out = append(out, indent(wrapped(text, w-2, style), 1)...) }
-	add(render.CascadeWhy(o), styleText)
+func (v *cascadeView) objectDetail(a cascadeAnswer, o document.CascadeObject, w int) []widget.Line {
+	out := []widget.Line{append(widget.Heading(render.KindName(o.Object)), fateStyle(o.Fate).Of("  "+string(o.Fate)))}
+	add := func(text string, style widget.Style) {
+		out = append(out, widget.Indent(widget.Wrapped(text, w-2, style), 1)...)
+	}
+	add(render.CascadeWhy(o), widget.Text)
 	for _, text := range render.CascadeHeld([]document.CascadeObject{o}) {
-		add("held: "+strings.TrimPrefix(text, o.Object.Ref.String()+": "), styleWarn)
+		add("held: "+strings.TrimPrefix(text, o.Object.Ref.String()+": "), widget.Warn)
 	}
 	var absent []document.CascadeReference
 	for _, r := range a.cascade.Absent {
@@ -281,10 +285,10 @@ func (v *cascadeView) objectDetail(a cascadeAnswer, o document.CascadeObject, w 
 		}
 	}
 	for _, text := range render.CascadeUnfollowed(absent) {
-		add("not followed: "+text, styleWarn)
+		add("not followed: "+text, widget.Warn)
 	}
 	if o.Policy != "" && o.Policy != v.policy {
-		add(fmt.Sprintf("it is deleted by %s", o.Policy), styleDim)
+		add(fmt.Sprintf("it is deleted by %s", o.Policy), widget.Dim)
 	}
 	return out
 }

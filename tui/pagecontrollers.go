@@ -9,33 +9,34 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"github.com/kctl-ctrl/kctl-ctrl/render"
+	"github.com/kctl-ctrl/kctl-ctrl/tui/widget"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
 // controllersPage is page 1: the loops.
 type controllersPage struct {
 	base
-	list list
+	list widget.List
 	sort controllerSort
 	// used: the user has moved the cursor, or done something to its row.
 	used bool
 }
 
 func newControllersPage() page {
-	return &controllersPage{list: list{columns: []column{
-		{title: "CONTROLLER", grow: true, min: 26},
-		{title: "STATE", min: 8},
-		{title: "DEPTH", right: true},
-		{title: "DELAYED", right: true, drop: 6},
-		{title: "LAST MINUTE", aging: true, min: 12, max: 20, drop: 3},
-		{title: "IN FLIGHT", right: true, drop: 5},
-		{title: "RETRY", right: true},
-		{title: "SYNC/S", aging: true, right: true},
-		{title: "ERRORS", right: true},
-		{title: "P99", right: true, min: 6, drop: 4},
-		{title: "LAST", aging: true, right: true, min: 5, drop: 2},
-		{title: "WRITES", right: true},
-		{title: "WHY", max: 60, drop: 1},
+	return &controllersPage{list: widget.List{Columns: []widget.Column{
+		{Title: "CONTROLLER", Grow: true, Min: 26},
+		{Title: "STATE", Min: 8},
+		{Title: "DEPTH", Right: true},
+		{Title: "DELAYED", Right: true, Drop: 6},
+		{Title: "LAST MINUTE", Aging: true, Min: 12, Max: 20, Drop: 3},
+		{Title: "IN FLIGHT", Right: true, Drop: 5},
+		{Title: "RETRY", Right: true},
+		{Title: "SYNC/S", Aging: true, Right: true},
+		{Title: "ERRORS", Right: true},
+		{Title: "P99", Right: true, Min: 6, Drop: 4},
+		{Title: "LAST", Aging: true, Right: true, Min: 5, Drop: 2},
+		{Title: "WRITES", Right: true},
+		{Title: "WHY", Max: 60, Drop: 1},
 	}}}
 }
 
@@ -75,10 +76,10 @@ func (s controllerSort) compare(a, b *state.Controller) int {
 }
 
 // rows sorts stably: what is equal stays in the order of names.
-func (p *controllersPage) rows(e *env) slice[*state.Controller] {
+func (p *controllersPage) rows(e *env) widget.Slice[*state.Controller] {
 	var items []*state.Controller
 	for _, c := range e.snap.Controllers.All() {
-		if p.filter.matches(c.Name, string(c.Status), c.Reason) {
+		if p.filter.Matches(c.Name, string(c.Status), c.Reason) {
 			items = append(items, c)
 		}
 	}
@@ -86,7 +87,7 @@ func (p *controllersPage) rows(e *env) slice[*state.Controller] {
 	if e.Command != nil && p.sort == byStatus { // what it is about
 		slices.SortStableFunc(items, func(a, b *state.Controller) int { return cmp.Compare(clientOrder(a), clientOrder(b)) })
 	}
-	return slice[*state.Controller]{items, func(c *state.Controller) string { return c.Name }, func(c *state.Controller) []cell { return p.cells(e, c) }}
+	return widget.Slice[*state.Controller]{Items: items, IDOf: func(c *state.Controller) string { return c.Name }, CellsOf: func(c *state.Controller) []widget.Cell { return p.cells(e, c) }}
 }
 
 // besideCluster reports whether loops run dry beside those of a cluster.
@@ -119,21 +120,21 @@ func statusOrder(s state.ControllerStatus) int {
 	return 4
 }
 
-func (p *controllersPage) cells(e *env, c *state.Controller) []cell {
-	return []cell{
-		word(render.ShortName(c.Name), styleText),
+func (p *controllersPage) cells(e *env, c *state.Controller) []widget.Cell {
+	return []widget.Cell{
+		widget.Word(render.ShortName(c.Name), widget.Text),
 		controllerState(e, c),
-		plainCell(count(c.Now.Ready)),
-		plainCell(count(c.Now.Waiting)),
-		word(sparkline(e.trends.depths(c.Name), 12), styleAccent),
-		plainCell(count(c.Now.Processing)),
-		word(count(c.Retries), warnIf(c.Now.Waiting > 0 && c.Retries > 0)),
-		plainCell(perSecond(e.trends.syncsPerSecond(c.Name))),
-		word(count(c.Errors), badIf(c.Errors > 0)),
-		plainCell(durationOf(c.P99())),
-		plainCell(e.ago(c.LastSync)),
-		plainCell(count(c.Writes.Total())),
-		word(firstOf(c.Reason, lastErrorText(e, c)), styleDim),
+		widget.Plain(widget.Count(c.Now.Ready)),
+		widget.Plain(widget.Count(c.Now.Waiting)),
+		widget.Word(widget.Sparkline(e.trends.depths(c.Name), 12), widget.Accent),
+		widget.Plain(widget.Count(c.Now.Processing)),
+		widget.Word(widget.Count(c.Retries), widget.WarnIf(c.Now.Waiting > 0 && c.Retries > 0)),
+		widget.Plain(widget.PerSecond(e.trends.syncsPerSecond(c.Name))),
+		widget.Word(widget.Count(c.Errors), widget.BadIf(c.Errors > 0)),
+		widget.Plain(widget.DurationOf(c.P99())),
+		widget.Plain(e.ago(c.LastSync)),
+		widget.Plain(widget.Count(c.Writes.Total())),
+		widget.Word(firstOf(c.Reason, lastErrorText(e, c)), widget.Dim),
 	}
 }
 
@@ -152,20 +153,20 @@ func lastErrorText(e *env, c *state.Controller) string {
 }
 
 // controllerState is the loop's state in a word.
-func controllerState(e *env, c *state.Controller) cell {
+func controllerState(e *env, c *state.Controller) widget.Cell {
 	switch {
 	case e.Loops != nil && e.Loops.Paused(c.Name):
-		return word("PAUSED", styleWarn)
+		return widget.Word("PAUSED", widget.Warn)
 	case c.Status == state.ControllerFailed:
-		return word("failed", styleBad)
+		return widget.Word("failed", widget.Bad)
 	case c.Status == state.ControllerRunning:
-		return word("running", styleGood)
+		return widget.Word("running", widget.Good)
 	case c.Status == "" && c.Reads > 0:
-		return word("client", styleDim) // of exec's proxy
+		return widget.Word("client", widget.Dim) // of exec's proxy
 	case c.Status == "":
-		return word("writer", styleDim)
+		return widget.Word("writer", widget.Dim)
 	}
-	return word(string(c.Status), styleDim)
+	return widget.Word(string(c.Status), widget.Dim)
 }
 
 func (p *controllersPage) title(e *env) string {
@@ -199,7 +200,7 @@ func (p *controllersPage) title(e *env) string {
 }
 
 func (p *controllersPage) current(e *env) *state.Controller {
-	c, _ := p.rows(e).at(&p.list)
+	c, _ := p.rows(e).At(&p.list)
 	return c
 }
 
@@ -207,13 +208,13 @@ func (p *controllersPage) current(e *env) *state.Controller {
 // while a session starts, and the screen would open in the middle of them.
 func (p *controllersPage) update(msg tea.Msg, _ *env) tea.Cmd {
 	if _, ok := msg.(snapshotMsg); ok && !p.used {
-		p.list.toTop()
+		p.list.ToTop()
 	}
 	return nil
 }
 
 func (p *controllersPage) key(key string, e *env) bool {
-	if !p.list.key(p.rows(e), key) {
+	if !p.list.Key(p.rows(e), key) {
 		return false
 	}
 	p.used = true
@@ -231,8 +232,8 @@ func (p *controllersPage) using(actions []action) []action {
 func (p *controllersPage) view(e *env, w, h int) []string {
 	rows := p.rows(e)
 	empty := "No loop has been heard of yet."
-	return beside(e.Theme, w, h, func(w, h int) []string { return p.list.view(e.Theme, rows, w, h, empty) },
-		func(w int) []line { return p.detail(e, p.current(e), w) })
+	return widget.Beside(e.Theme, w, h, func(w, h int) []string { return p.list.View(e.Theme, rows, w, h, empty) },
+		func(w int) []widget.Line { return p.detail(e, p.current(e), w) })
 }
 
 func (p *controllersPage) under(e *env) subject {
@@ -278,7 +279,7 @@ func (p *controllersPage) actions(e *env) []action {
 		{keys: []string{"o"}, label: "sort", help: "Sort by the next of: state, depth, errors, syncs, p99, writes.", do: func() tea.Cmd {
 			all := controllerSorts()
 			p.sort = all[(slices.Index(all, p.sort)+1)%len(all)]
-			p.list.toTop()
+			p.list.ToTop()
 			return nil
 		}},
 		{keys: []string{"Q"}, label: "queues", help: "Show its queues.", off: nothing, do: func() tea.Cmd {
@@ -311,53 +312,53 @@ func doing(what string, do func() error) tea.Cmd {
 }
 
 func (p *controllersPage) open(name string) tea.Cmd {
-	view := func(e *env) *textView {
-		return &textView{title: name, lines: func(w int) []line { return p.detail(e, e.snap.Controller(name), w) }}
+	view := func(e *env) *widget.TextView {
+		return &widget.TextView{Title: name, Lines: func(w int) []widget.Line { return p.detail(e, e.snap.Controller(name), w) }}
 	}
 	return func() tea.Msg { return openMsg{view} }
 }
 
 // detail is all that is known of one loop.
-func (p *controllersPage) detail(e *env, c *state.Controller, w int) []line {
+func (p *controllersPage) detail(e *env, c *state.Controller, w int) []widget.Line {
 	if c == nil {
 		return nil
 	}
-	out := []line{heading(c.Name)}
-	now := controllerState(e, c)[0].text
+	out := []widget.Line{widget.Heading(c.Name)}
+	now := controllerState(e, c)[0].Text
 	if !c.Since.IsZero() {
 		now += ", for " + e.ago(c.Since)
 	}
-	out = append(out, fact("state", now, styleText)...)
+	out = append(out, widget.Fact("state", now, widget.Text)...)
 	if c.Reason != "" {
-		out = append(out, indent(wrapped(c.Reason, w-2, styleWarn), 1)...)
+		out = append(out, widget.Indent(widget.Wrapped(c.Reason, w-2, widget.Warn), 1)...)
 	}
-	out = append(out, fact("workers", count(c.Workers), styleText)...)
+	out = append(out, widget.Fact("workers", widget.Count(c.Workers), widget.Text)...)
 	if c.Syncs > 0 {
-		out = append(out, fact("syncs", fmt.Sprintf("%d, %d failed; p50 %s, p99 %s", c.Syncs, c.Errors, durationOf(c.P50()), durationOf(c.P99())), styleText)...)
+		out = append(out, widget.Fact("syncs", fmt.Sprintf("%d, %d failed; p50 %s, p99 %s", c.Syncs, c.Errors, widget.DurationOf(c.P50()), widget.DurationOf(c.P99())), widget.Text)...)
 	}
-	out = append(out, fact("writes", fmt.Sprintf("%d done, %d dry, %d refused, %d failed", c.Writes.Done, c.Writes.Dry, c.Writes.Refused, c.Writes.Failed), styleText)...)
+	out = append(out, widget.Fact("writes", fmt.Sprintf("%d done, %d dry, %d refused, %d failed", c.Writes.Done, c.Writes.Dry, c.Writes.Refused, c.Writes.Failed), widget.Text)...)
 	if c.Reads > 0 {
-		out = append(out, fact("reads", fmt.Sprintf("%d lists, watches and others, the last %s ago", c.Reads, e.ago(c.LastRead)), styleText)...)
+		out = append(out, widget.Fact("reads", fmt.Sprintf("%d lists, watches and others, the last %s ago", c.Reads, e.ago(c.LastRead)), widget.Text)...)
 	}
 	if last := e.snap.LastErrorOf(c); last.Text != "" {
-		when, style := e.ago(last.At)+" ago, "+last.Key, styleBad
+		when, style := e.ago(last.At)+" ago, "+last.Key, widget.Bad
 		if !last.Stands() {
-			when, style = when+", resolved "+e.ago(last.Cleared)+" ago", styleDim
+			when, style = when+", resolved "+e.ago(last.Cleared)+" ago", widget.Dim
 		}
-		out = append(out, fact("last error", when, style)...)
-		out = append(out, indent(wrapped(last.Text, w-2, style), 1)...)
+		out = append(out, widget.Fact("last error", when, style)...)
+		out = append(out, widget.Indent(widget.Wrapped(last.Text, w-2, style), 1)...)
 	}
-	out = append(out, line{}, heading("Queues"))
+	out = append(out, widget.Line{}, widget.Heading("Queues"))
 	for q := range e.snap.QueuesOf(c.Name) {
-		out = append(out, line{styleBold.of(" " + q.Name), styleText.of(fmt.Sprintf("  depth %d, %d delayed, %d in flight%s; %d added, %d retries", q.Ready, q.Waiting, q.Processing, againIf(q.Dirty), q.Adds, q.Retries))})
+		out = append(out, widget.Line{widget.Bold.Of(" " + q.Name), widget.Text.Of(fmt.Sprintf("  depth %d, %d delayed, %d in flight%s; %d added, %d retries", q.Ready, q.Waiting, q.Processing, againIf(q.Dirty), q.Adds, q.Retries))})
 	}
 	out = append(out, p.handlers(e, c)...)
-	out = append(out, line{}, heading("Recent syncs"))
+	out = append(out, widget.Line{}, widget.Heading("Recent syncs"))
 	return append(out, recentSyncs(e, c.Name, 20)...)
 }
 
 // handlers lists the informers by which the loop hears of changes.
-func (p *controllersPage) handlers(e *env, c *state.Controller) []line {
+func (p *controllersPage) handlers(e *env, c *state.Controller) []widget.Line {
 	if e.Caches == nil {
 		return nil
 	}
@@ -370,12 +371,12 @@ func (p *controllersPage) handlers(e *env, c *state.Controller) []line {
 	if len(types) == 0 {
 		return nil
 	}
-	return append([]line{{}, heading("Informers")}, indent(wrapped(strings.Join(types, ", "), 100, styleText), 1)...)
+	return append([]widget.Line{{}, widget.Heading("Informers")}, widget.Indent(widget.Wrapped(strings.Join(types, ", "), 100, widget.Text), 1)...)
 }
 
 // recentSyncs are the latest syncs of a loop, newest first.
-func recentSyncs(e *env, controller string, n int) []line {
-	var out []line
+func recentSyncs(e *env, controller string, n int) []widget.Line {
+	var out []widget.Line
 	for s := range e.snap.Syncs.Backward() {
 		if s.Controller != controller {
 			continue
@@ -386,27 +387,27 @@ func recentSyncs(e *env, controller string, n int) []line {
 		}
 	}
 	if out == nil {
-		return []line{{styleDim.of(" none yet")}}
+		return []widget.Line{{widget.Dim.Of(" none yet")}}
 	}
 	return out
 }
 
 // syncLines tell of one sync: what, how long, why, and how it failed.
-func syncLines(e *env, s *state.Sync) []line {
-	l := line{styleDim.of(" " + e.clock(s.Taken) + " "), styleBold.of(s.Key), styleText.of(" took " + state.Short(s.Duration))}
+func syncLines(e *env, s *state.Sync) []widget.Line {
+	l := widget.Line{widget.Dim.Of(" " + e.clock(s.Taken) + " "), widget.Bold.Of(s.Key), widget.Text.Of(" took " + state.Short(s.Duration))}
 	if s.Writes > 0 {
-		l = append(l, styleText.of(fmt.Sprintf(", %d writes", s.Writes)))
+		l = append(l, widget.Text.Of(fmt.Sprintf(", %d writes", s.Writes)))
 	}
 	if cause := s.Cause.String(); cause != "" {
-		l = append(l, styleDim.of(" ← "+cause))
+		l = append(l, widget.Dim.Of(" ← "+cause))
 	}
-	out := []line{l}
+	out := []widget.Line{l}
 	if s.Failed {
 		text := "failed: " + cmp.Or(s.Error, "upstream did not say how")
 		if !s.RetryDue.IsZero() {
 			text += fmt.Sprintf("; retry %d after %s", s.Retries, state.Short(s.RetryDue.Sub(s.Finished)))
 		}
-		out = append(out, line{styleBad.of("   " + text)})
+		out = append(out, widget.Line{widget.Bad.Of("   " + text)})
 	}
 	return out
 }
@@ -415,10 +416,10 @@ func (p *controllersPage) focus(s subject, e *env) (tea.Cmd, bool) {
 	if s.controller == "" {
 		return nil, false
 	}
-	p.filter = filter{}
-	p.list.seek(s.controller)
+	p.filter = widget.Filter{}
+	p.list.Seek(s.controller)
 	p.used = true
-	p.list.sync(p.rows(e))
+	p.list.Sync(p.rows(e))
 	return nil, true
 }
 

@@ -4,18 +4,20 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
 
+	"github.com/kctl-ctrl/kctl-ctrl/tui/widget"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
 // informersPage is page 3: the informers, and what one of them holds.
 type informersPage struct {
 	base
-	list list
+	list widget.List
 	// stores were asked for last; a replay has what its snapshots tell.
 	stores  []state.StoreStats
 	asking  bool
@@ -25,33 +27,33 @@ type informersPage struct {
 }
 
 func newInformersPage() page {
-	return &informersPage{list: list{columns: []column{
-		{title: "INFORMER", grow: true, min: 30},
-		{title: "STATE", min: 8},
-		{title: "OBJECTS", right: true, min: 7},
-		{title: "VERSION", right: true, max: 14, drop: 3},
-		{title: "EVENT", aging: true, right: true, min: 5},
-		{title: "BOOKMARK", aging: true, right: true, drop: 2},
-		{title: "EVENTS", right: true, drop: 5},
-		{title: "FIFO", right: true, drop: 4},
-		{title: "RELISTS", right: true},
-		{title: "HANDLERS", max: 40, drop: 1},
+	return &informersPage{list: widget.List{Columns: []widget.Column{
+		{Title: "INFORMER", Grow: true, Min: 30},
+		{Title: "STATE", Min: 8},
+		{Title: "OBJECTS", Right: true, Min: 7},
+		{Title: "VERSION", Right: true, Max: 14, Drop: 3},
+		{Title: "EVENT", Aging: true, Right: true, Min: 5},
+		{Title: "BOOKMARK", Aging: true, Right: true, Drop: 2},
+		{Title: "EVENTS", Right: true, Drop: 5},
+		{Title: "FIFO", Right: true, Drop: 4},
+		{Title: "RELISTS", Right: true},
+		{Title: "HANDLERS", Max: 40, Drop: 1},
 	}}}
 }
 
 // rows joins what the journal tells of informers with what the stores do.
-func (p *informersPage) rows(e *env) slice[state.StoreStats] {
+func (p *informersPage) rows(e *env) widget.Slice[state.StoreStats] {
 	items := slices.Clone(p.stores)
 	for name, in := range e.snap.Informers.All() {
 		if !slices.ContainsFunc(items, func(s state.StoreStats) bool { return s.Type == name }) {
 			items = append(items, ofJournal(in))
 		}
 	}
-	items = slices.DeleteFunc(items, func(s state.StoreStats) bool { return !p.filter.matches(s.Type, string(s.Status)) })
+	items = slices.DeleteFunc(items, func(s state.StoreStats) bool { return !p.filter.Matches(s.Type, string(s.Status)) })
 	slices.SortFunc(items, func(a, b state.StoreStats) int {
 		return cmp.Or(cmp.Compare(a.Type, b.Type), cmp.Compare(storeID(a), storeID(b)))
 	})
-	return slice[state.StoreStats]{items, storeID, func(s state.StoreStats) []cell { return p.cells(e, s) }}
+	return widget.Slice[state.StoreStats]{Items: items, IDOf: storeID, CellsOf: func(s state.StoreStats) []widget.Cell { return p.cells(e, s) }}
 }
 
 // storeID tells several informers of a type apart.
@@ -72,32 +74,32 @@ func ofJournal(in *state.Informer) state.StoreStats {
 	}
 }
 
-func (p *informersPage) cells(e *env, s state.StoreStats) []cell {
-	name := cell{styleText.of(s.Type)}
+func (p *informersPage) cells(e *env, s state.StoreStats) []widget.Cell {
+	name := widget.Cell{widget.Text.Of(s.Type)}
 	if s.Namespace != "" {
-		name = append(name, styleDim.of(" in "+s.Namespace))
+		name = append(name, widget.Dim.Of(" in "+s.Namespace))
 	}
 	if s.Metadata {
-		name = append(name, styleDim.of(" (metadata)"))
+		name = append(name, widget.Dim.Of(" (metadata)"))
 	}
-	objects := itoa(s.Objects)
+	objects := strconv.Itoa(s.Objects)
 	if !s.Synced && s.Arrived > 0 {
-		if objects = itoa(s.Arrived); s.Expected > 0 {
-			objects += "/" + itoa(s.Expected)
+		if objects = strconv.Itoa(s.Arrived); s.Expected > 0 {
+			objects += "/" + strconv.Itoa(s.Expected)
 		}
 	}
 	fifo := ""
 	if s.FIFODepth != nil {
-		fifo = itoa(*s.FIFODepth)
+		fifo = strconv.Itoa(*s.FIFODepth)
 	}
 	moved := s.LastBookmark
 	if moved.IsZero() {
 		moved = s.LastMoved
 	}
-	return []cell{
-		name, informerState(e, s), plainCell(objects), word(s.ResourceVersion, styleDim),
-		plainCell(e.ago(s.LastEvent)), plainCell(e.ago(moved)), plainCell(count(s.Events)), plainCell(fifo),
-		word(count(s.Relists), warnIf(s.Relists > 0)), word(strings.Join(handlersOf(s), ", "), styleDim),
+	return []widget.Cell{
+		name, informerState(e, s), widget.Plain(objects), widget.Word(s.ResourceVersion, widget.Dim),
+		widget.Plain(e.ago(s.LastEvent)), widget.Plain(e.ago(moved)), widget.Plain(widget.Count(s.Events)), widget.Plain(fifo),
+		widget.Word(widget.Count(s.Relists), widget.WarnIf(s.Relists > 0)), widget.Word(strings.Join(handlersOf(s), ", "), widget.Dim),
 	}
 }
 
@@ -117,24 +119,24 @@ func silent(e *env, s state.StoreStats) bool {
 	return s.Synced && s.Status != state.InformerStopped && !s.LastBookmark.IsZero() && e.now.Sub(last) > silentAfter
 }
 
-func informerState(e *env, s state.StoreStats) cell {
+func informerState(e *env, s state.StoreStats) widget.Cell {
 	if silent(e, s) && s.Status != state.InformerFailed {
-		return word("SILENT", styleWarn)
+		return widget.Word("SILENT", widget.Warn)
 	}
 	switch s.Status {
 	case state.InformerSynced:
-		return word("synced", styleGood)
+		return widget.Word("synced", widget.Good)
 	case state.InformerRelisted:
-		return word("relisted", styleWarn)
+		return widget.Word("relisted", widget.Warn)
 	case state.InformerFailed:
-		return word("FAILED", styleBad)
+		return widget.Word("FAILED", widget.Bad)
 	case "":
 		if s.Synced {
-			return word("synced", styleGood)
+			return widget.Word("synced", widget.Good)
 		}
-		return word("listing", styleWarn)
+		return widget.Word("listing", widget.Warn)
 	}
-	return word(string(s.Status), styleDim)
+	return widget.Word(string(s.Status), widget.Dim)
 }
 
 func handlersOf(s state.StoreStats) []string {
@@ -229,9 +231,9 @@ func (p *informersPage) take(msg cacheOpened, e *env) tea.Cmd {
 	p.close()
 	p.opened = newCacheLevel(msg.typ, msg.cache)
 	if msg.to.object.Name != "" {
-		p.opened.list.seek(msg.to.object.Key())
+		p.opened.list.Seek(msg.to.object.Key())
 	}
-	f, err := parseFilter(msg.to.filter, true)
+	f, err := widget.ParseFilter(msg.to.filter, true)
 	if err != nil {
 		return tea.Batch(complain(err.Error()), p.opened.load(e))
 	}
@@ -247,13 +249,13 @@ func (p *informersPage) close() {
 	}
 }
 
-func (p *informersPage) current(e *env) (state.StoreStats, bool) { return p.rows(e).at(&p.list) }
+func (p *informersPage) current(e *env) (state.StoreStats, bool) { return p.rows(e).At(&p.list) }
 
 func (p *informersPage) key(key string, e *env) bool {
 	if p.opened != nil {
 		return p.opened.key(key)
 	}
-	return p.list.key(p.rows(e), key)
+	return p.list.Key(p.rows(e), key)
 }
 
 func (p *informersPage) view(e *env, w, h int) []string {
@@ -262,7 +264,7 @@ func (p *informersPage) view(e *env, w, h int) []string {
 	}
 	rows := p.rows(e)
 	empty := "No informer runs. Type : and the name of a type, such as pods, to open its cache."
-	return beside(e.Theme, w, h, func(w, h int) []string { return p.list.view(e.Theme, rows, w, h, empty) }, func(w int) []line {
+	return widget.Beside(e.Theme, w, h, func(w, h int) []string { return p.list.View(e.Theme, rows, w, h, empty) }, func(w int) []widget.Line {
 		s, ok := p.current(e)
 		if !ok {
 			return nil
@@ -272,39 +274,39 @@ func (p *informersPage) view(e *env, w, h int) []string {
 }
 
 // storeDetail is all that is known of an informer.
-func storeDetail(e *env, s state.StoreStats, w int) []line {
+func storeDetail(e *env, s state.StoreStats, w int) []widget.Line {
 	at := func(t time.Time) string {
 		if t.IsZero() {
 			return ""
 		}
 		return e.clock(t) + ", " + e.ago(t) + " ago"
 	}
-	out := []line{heading(strings.TrimSpace(s.Type + " " + s.Version))}
-	out = append(out, fact("state", informerState(e, s).text(), styleText)...)
+	out := []widget.Line{widget.Heading(strings.TrimSpace(s.Type + " " + s.Version))}
+	out = append(out, widget.Fact("state", informerState(e, s).Text(), widget.Text)...)
 	if s.Reason != "" {
-		out = append(out, indent(wrapped(s.Reason, w-2, styleWarn), 1)...)
+		out = append(out, widget.Indent(widget.Wrapped(s.Reason, w-2, widget.Warn), 1)...)
 	}
 	if silent(e, s) {
-		out = append(out, indent(wrapped("A watch brings a bookmark about every minute. This one brings nothing, and its server may stand still: the cache may be old.", w-2, styleWarn), 1)...)
+		out = append(out, widget.Indent(widget.Wrapped("A watch brings a bookmark about every minute. This one brings nothing, and its server may stand still: the cache may be old.", w-2, widget.Warn), 1)...)
 	}
-	out = append(out, fact("objects", itoa(s.Objects), styleText)...)
-	out = append(out, fact("version", s.ResourceVersion, styleText)...)
-	out = append(out, fact("last event", at(s.LastEvent), styleText)...)
-	out = append(out, fact("bookmark", at(s.LastBookmark), styleText)...)
-	out = append(out, fact("moved", at(s.LastMoved), styleText)...)
-	out = append(out, fact("events", count(s.Events), styleText)...)
-	out = append(out, fact("relists", count(s.Relists), styleText)...)
+	out = append(out, widget.Fact("objects", strconv.Itoa(s.Objects), widget.Text)...)
+	out = append(out, widget.Fact("version", s.ResourceVersion, widget.Text)...)
+	out = append(out, widget.Fact("last event", at(s.LastEvent), widget.Text)...)
+	out = append(out, widget.Fact("bookmark", at(s.LastBookmark), widget.Text)...)
+	out = append(out, widget.Fact("moved", at(s.LastMoved), widget.Text)...)
+	out = append(out, widget.Fact("events", widget.Count(s.Events), widget.Text)...)
+	out = append(out, widget.Fact("relists", widget.Count(s.Relists), widget.Text)...)
 	if s.LastRelist != "" {
-		out = append(out, indent(wrapped(at(s.LastRelistAt)+": "+s.LastRelist, w-2, styleWarn), 1)...)
+		out = append(out, widget.Indent(widget.Wrapped(at(s.LastRelistAt)+": "+s.LastRelist, w-2, widget.Warn), 1)...)
 	}
 	if len(s.Handlers) > 0 {
-		out = append(out, line{}, heading("Event handlers"))
+		out = append(out, widget.Line{}, widget.Heading("Event handlers"))
 		for _, h := range s.Handlers {
 			synced := "synced"
 			if !h.Synced {
 				synced = "first list under way"
 			}
-			out = append(out, line{styleText.of(" " + h.Controller), styleDim.of(fmt.Sprintf("  returned from rv %s, %s", cmp.Or(h.ResourceVersion, "none yet"), synced))})
+			out = append(out, widget.Line{widget.Text.Of(" " + h.Controller), widget.Dim.Of(fmt.Sprintf("  returned from rv %s, %s", cmp.Or(h.ResourceVersion, "none yet"), synced))})
 		}
 	}
 	return out
@@ -335,7 +337,7 @@ func (p *informersPage) actions(e *env) []action {
 		{keys: []string{"D"}, label: "details", help: "Show all that is known of the informer.", off: nothing, do: func() tea.Cmd { return p.details(s) }},
 		{keys: []string{"b"}, label: "behind?", help: "Ask the API server whether the cache is behind.", off: firstOf(nothing, e.without(e.Caches != nil)), do: func() tea.Cmd { return behind(e, s.Type) }},
 		{keys: []string{"n"}, label: "open type", help: "Open the cache of another type.", off: e.without(e.Caches != nil), do: func() tea.Cmd {
-			return send(promptMsg{label: "type: ", done: func(typ string) tea.Cmd {
+			return send(promptMsg{Label: "type: ", Done: func(typ string) tea.Cmd {
 				if typ == "" {
 					return nil
 				}
@@ -347,12 +349,12 @@ func (p *informersPage) actions(e *env) []action {
 
 func (p *informersPage) details(s state.StoreStats) tea.Cmd {
 	id := storeID(s)
-	return send(openMsg{func(e *env) *textView {
+	return send(openMsg{func(e *env) *widget.TextView {
 		rows := p.rows(e)
 		if at := rows.Find(id); at >= 0 {
-			s = rows.items[at]
+			s = rows.Items[at]
 		}
-		return &textView{title: "Informer of " + s.Type, lines: func(w int) []line { return storeDetail(e, s, w) }}
+		return &widget.TextView{Title: "Informer of " + s.Type, Lines: func(w int) []widget.Line { return storeDetail(e, s, w) }}
 	}})
 }
 
@@ -377,8 +379,8 @@ func (p *informersPage) back() bool {
 	case p.opening != "":
 		p.opening = ""
 		p.asked.next()
-	case p.opened != nil && p.opened.filter.text != "":
-		p.opened.setFilter(filter{})
+	case p.opened != nil && p.opened.filter.Text != "":
+		p.opened.setFilter(widget.Filter{})
 	case p.opened != nil:
 		p.close()
 	default:

@@ -58,7 +58,7 @@ func TestSilentWatch(t *testing.T) {
 		"it was stopped":               {state.StoreStats{Synced: true, Status: state.InformerStopped, LastBookmark: ago(time.Hour)}, "stopped"},
 		"it fails":                     {state.StoreStats{Synced: true, Status: state.InformerFailed, LastBookmark: ago(time.Hour)}, "FAILED"},
 	} {
-		if got := informerState(e, c.stats).text(); got != c.want {
+		if got := informerState(e, c.stats).Text(); got != c.want {
 			t.Errorf("%s: %s, want %s", name, got, c.want)
 		}
 	}

@@ -7,13 +7,14 @@ import (
 
 	tea "github.com/charmbracelet/bubbletea"
 
+	"github.com/kctl-ctrl/kctl-ctrl/tui/widget"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
 // leasesPage is page 7: who leads, and for how long still.
 type leasesPage struct {
 	base
-	list list
+	list widget.List
 	// leases are the latest, candidates those who wait for one.
 	leases     []state.LeaseStatus
 	candidates []state.LeaseCandidate
@@ -35,15 +36,15 @@ type leasesPage struct {
 }
 
 func newLeasesPage() page {
-	return &leasesPage{number: -1, list: list{columns: []column{
-		{title: "NAMESPACE", max: 24, drop: 2},
-		{title: "LEASE", grow: true, min: 18},
-		{title: "HOLDER", grow: true, min: 14},
-		{title: "STATE", min: 7},
-		{title: "RENEWED", aging: true, right: true},
-		{title: "EXPIRES", aging: true, right: true},
-		{title: "DURATION", right: true, drop: 1},
-		{title: "CHANGES", right: true, drop: 3},
+	return &leasesPage{number: -1, list: widget.List{Columns: []widget.Column{
+		{Title: "NAMESPACE", Max: 24, Drop: 2},
+		{Title: "LEASE", Grow: true, Min: 18},
+		{Title: "HOLDER", Grow: true, Min: 14},
+		{Title: "STATE", Min: 7},
+		{Title: "RENEWED", Aging: true, Right: true},
+		{Title: "EXPIRES", Aging: true, Right: true},
+		{Title: "DURATION", Right: true, Drop: 1},
+		{Title: "CHANGES", Right: true, Drop: 3},
 	}}}
 }
 
@@ -182,11 +183,11 @@ func leasesOf(s *state.Snapshot) []state.LeaseStatus {
 }
 
 func (p *leasesPage) current(e *env) (leaseRow, bool) {
-	r, ok := p.rows(e).at(&p.list)
+	r, ok := p.rows(e).At(&p.list)
 	return r.at(e.now.Add(p.ahead)), ok
 }
 
-func (p *leasesPage) key(key string, e *env) bool { return p.list.key(p.rows(e), key) }
+func (p *leasesPage) key(key string, e *env) bool { return p.list.Key(p.rows(e), key) }
 
 func (p *leasesPage) view(e *env, w, h int) []string {
 	rows := p.rows(e)
@@ -196,10 +197,10 @@ func (p *leasesPage) view(e *env, w, h int) []string {
 	}
 	ours := ownElection(e, w)
 	if len(ours) > 0 {
-		ours = append(ours, line{})
+		ours = append(ours, widget.Line{})
 	}
-	top := fit(e.Theme, ours, w, min(len(ours), h))
-	return append(top, beside(e.Theme, w, h-len(top), func(w, h int) []string { return p.list.view(e.Theme, rows, w, h, empty) }, func(w int) []line {
+	top := widget.Fit(e.Theme, ours, w, min(len(ours), h))
+	return append(top, widget.Beside(e.Theme, w, h-len(top), func(w, h int) []string { return p.list.View(e.Theme, rows, w, h, empty) }, func(w int) []widget.Line {
 		r, ok := p.current(e)
 		if !ok {
 			return nil
@@ -208,31 +209,31 @@ func (p *leasesPage) view(e *env, w, h int) []string {
 	})...)
 }
 
-func (p *leasesPage) detail(e *env, r leaseRow, w int) []line {
+func (p *leasesPage) detail(e *env, r leaseRow, w int) []widget.Line {
 	if r.grouped > 0 {
-		return append([]line{heading(fmt.Sprintf("%d leases of nodes", r.grouped)), {styleText.of(" " + r.words)}, {}}, p.history.lines(e, func(n string) bool { return strings.HasPrefix(n, r.Namespace+"/") }, 30)...)
+		return append([]widget.Line{widget.Heading(fmt.Sprintf("%d leases of nodes", r.grouped)), {widget.Text.Of(" " + r.words)}, {}}, p.history.lines(e, func(n string) bool { return strings.HasPrefix(n, r.Namespace+"/") }, 30)...)
 	}
-	out := []line{heading(r.Ref().Key())}
-	out = append(out, fact("state", leaseState(r.LeaseStatus).text(), styleText)...)
-	out = append(out, fact("holder", holderText(r.LeaseStatus), styleText)...)
+	out := []widget.Line{widget.Heading(r.Ref().Key())}
+	out = append(out, widget.Fact("state", leaseState(r.LeaseStatus).Text(), widget.Text)...)
+	out = append(out, widget.Fact("holder", holderText(r.LeaseStatus), widget.Text)...)
 	if r.Holder != nil {
-		out = append(out, fact("found by", r.Holder.By, styleDim)...)
+		out = append(out, widget.Fact("found by", r.Holder.By, widget.Dim)...)
 	}
-	out = append(out, fact("identity", r.Identity, styleText)...)
-	out = append(out, fact("acquired", e.clock(r.AcquireTime), styleText)...)
-	out = append(out, fact("renewed", e.clock(r.RenewTime), styleText)...)
-	out = append(out, fact("expires", e.clock(r.ExpiryTime), styleText)...)
-	out = append(out, fact("changes", fmt.Sprintf("%d changes of holder since the lease was made", r.Transitions), styleText)...)
+	out = append(out, widget.Fact("identity", r.Identity, widget.Text)...)
+	out = append(out, widget.Fact("acquired", e.clock(r.AcquireTime), widget.Text)...)
+	out = append(out, widget.Fact("renewed", e.clock(r.RenewTime), widget.Text)...)
+	out = append(out, widget.Fact("expires", e.clock(r.ExpiryTime), widget.Text)...)
+	out = append(out, widget.Fact("changes", fmt.Sprintf("%d changes of holder since the lease was made", r.Transitions), widget.Text)...)
 	for _, c := range p.candidates {
 		if c.Namespace == r.Namespace && c.Lease == r.Name {
-			out = append(out, line{styleText.of(" candidate   " + c.Name + " " + c.BinaryVersion)})
+			out = append(out, widget.Line{widget.Text.Of(" candidate   " + c.Name + " " + c.BinaryVersion)})
 		}
 	}
 	if key := r.Ref().Key(); key == ownLease(e) {
-		out = append(out, line{}, heading("Our election"))
+		out = append(out, widget.Line{}, widget.Heading("Our election"))
 		out = append(out, ownHistory(e, key, 30)...)
 	}
-	out = append(out, line{}, heading("While watching"))
+	out = append(out, widget.Line{}, widget.Heading("While watching"))
 	return append(out, p.history.lines(e, func(n string) bool { return n == r.Ref().Key() }, 30)...)
 }
 
@@ -272,11 +273,11 @@ func (p *leasesPage) actions(e *env) []action {
 			return send(jumpMsg{pageTree, subject{kind: onObject, object: r.Holder.Ref, name: r.Holder.Name}})
 		}},
 		{keys: []string{"H"}, label: "history", help: "Show how our election went, and what became of all leases while watching.", do: func() tea.Cmd {
-			return send(openMsg{func(e *env) *textView {
-				return &textView{title: "Leases while watching", lines: func(int) []line {
-					var out []line
+			return send(openMsg{func(e *env) *widget.TextView {
+				return &widget.TextView{Title: "Leases while watching", Lines: func(int) []widget.Line {
+					var out []widget.Line
 					if own := ownHistory(e, "", maxLeaseHistory); own != nil {
-						out = append(append([]line{heading("Our election")}, own...), line{}, heading("Leases"))
+						out = append(append([]widget.Line{widget.Heading("Our election")}, own...), widget.Line{}, widget.Heading("Leases"))
 					}
 					return append(out, p.history.lines(e, func(string) bool { return true }, maxLeaseHistory)...)
 				}}
@@ -286,13 +287,13 @@ func (p *leasesPage) actions(e *env) []action {
 }
 
 func (p *leasesPage) details(id string) tea.Cmd {
-	return send(openMsg{func(e *env) *textView {
+	return send(openMsg{func(e *env) *widget.TextView {
 		rows := p.rows(e)
 		at := rows.Find(id)
 		if at < 0 {
 			return nil
 		}
-		return &textView{title: "Lease " + id, lines: func(w int) []line { return p.detail(e, rows.items[at].at(e.now.Add(p.ahead)), w) }}
+		return &widget.TextView{Title: "Lease " + id, Lines: func(w int) []widget.Line { return p.detail(e, rows.Items[at].at(e.now.Add(p.ahead)), w) }}
 	}})
 }
 
@@ -300,9 +301,9 @@ func (p *leasesPage) focus(s subject, e *env) (tea.Cmd, bool) {
 	if s.kind != onLease && s.object.Resource != "leases" {
 		return nil, false
 	}
-	p.filter, p.nodes = filter{}, p.nodes || s.object.Namespace == "kube-node-lease"
-	p.list.seek(s.object.Key())
-	p.list.sync(p.rows(e))
+	p.filter, p.nodes = widget.Filter{}, p.nodes || s.object.Namespace == "kube-node-lease"
+	p.list.Seek(s.object.Key())
+	p.list.Sync(p.rows(e))
 	return nil, true
 }
 

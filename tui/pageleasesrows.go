@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
+	"github.com/kctl-ctrl/kctl-ctrl/tui/widget"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -29,9 +31,9 @@ type leaseRow struct {
 	words   string
 }
 
-func (p *leasesPage) rows(e *env) slice[leaseRow] {
+func (p *leasesPage) rows(e *env) widget.Slice[leaseRow] {
 	p.sort(e)
-	return slice[leaseRow]{p.sorted.items, leaseRow.id, func(r leaseRow) []cell { return p.cells(e, r.at(e.now.Add(p.ahead))) }}
+	return widget.Slice[leaseRow]{Items: p.sorted.items, IDOf: leaseRow.id, CellsOf: func(r leaseRow) []widget.Cell { return p.cells(e, r.at(e.now.Add(p.ahead))) }}
 }
 
 // at judges the lease of a row.
@@ -43,11 +45,11 @@ func (r leaseRow) at(now time.Time) leaseRow {
 // sort makes the rows, where they may be others now.
 func (p *leasesPage) sort(e *env) {
 	now, own := e.now.Add(p.ahead), ownLease(e)
-	if s := &p.sorted; s.edition == p.edition && s.filter == p.filter.text && s.nodes == p.nodes && s.own == own &&
+	if s := &p.sorted; s.edition == p.edition && s.filter == p.filter.Text && s.nodes == p.nodes && s.own == own &&
 		!now.Before(s.from) && (s.until.IsZero() || now.Before(s.until)) {
 		return
 	}
-	s := sortedLeases{edition: p.edition, filter: p.filter.text, nodes: p.nodes, own: own, from: now}
+	s := sortedLeases{edition: p.edition, filter: p.filter.Text, nodes: p.nodes, own: own, from: now}
 	group := leaseRow{words: ""}
 	counts := map[state.LeaseState]int{}
 	for _, l := range p.leases {
@@ -58,7 +60,7 @@ func (p *leasesPage) sort(e *env) {
 		case l.State == state.LeaseHeld && (s.until.IsZero() || l.ExpiryTime.Before(s.until)):
 			s.until = l.ExpiryTime
 		}
-		if !p.filter.matches(l.Ref().Key(), l.Identity, holderText(l), string(l.State)) {
+		if !p.filter.Matches(l.Ref().Key(), l.Identity, holderText(l), string(l.State)) {
 			continue
 		}
 		if l.Class == state.LeaseOfNode && !p.nodes {
@@ -117,22 +119,22 @@ func leaseOrder(l state.LeaseStatus, own string) int {
 	return 3
 }
 
-func (p *leasesPage) cells(e *env, r leaseRow) []cell {
+func (p *leasesPage) cells(e *env, r leaseRow) []widget.Cell {
 	renewed, expires := "", ""
 	if r.SinceRenew != nil {
-		renewed = age(seconds(*r.SinceRenew))
+		renewed = widget.Age(seconds(*r.SinceRenew))
 	}
 	if r.UntilExpiry != nil && r.State == state.LeaseHeld {
-		expires = "in " + age(seconds(*r.UntilExpiry))
+		expires = "in " + widget.Age(seconds(*r.UntilExpiry))
 	} else if r.UntilExpiry != nil && r.State == state.LeaseExpired {
-		expires = age(-seconds(*r.UntilExpiry)) + " ago"
+		expires = widget.Age(-seconds(*r.UntilExpiry)) + " ago"
 	}
 	if r.grouped > 0 {
-		return []cell{word(r.Namespace, styleDim), plainCell(fmt.Sprintf("%d nodes", r.grouped)), word(r.words, styleDim), word("", styleDim), plainCell(renewed), plainCell(expires)}
+		return []widget.Cell{widget.Word(r.Namespace, widget.Dim), widget.Plain(fmt.Sprintf("%d nodes", r.grouped)), widget.Word(r.words, widget.Dim), widget.Word("", widget.Dim), widget.Plain(renewed), widget.Plain(expires)}
 	}
 	duration := ""
 	if r.Duration > 0 {
-		duration = itoa(int(r.Duration)) + "s"
+		duration = strconv.Itoa(int(r.Duration)) + "s"
 	}
 	judged, holder := leaseState(r.LeaseStatus), holderText(r.LeaseStatus)
 	if ours, is := ownState(e, r.LeaseStatus); is {
@@ -141,24 +143,24 @@ func (p *leasesPage) cells(e *env, r leaseRow) []cell {
 			holder = "this process"
 		}
 	}
-	return []cell{
-		word(r.Namespace, styleDim), plainCell(r.Name), plainCell(holder), judged,
-		plainCell(renewed), plainCell(expires), word(duration, styleDim), plainCell(itoa(int(r.Transitions))),
+	return []widget.Cell{
+		widget.Word(r.Namespace, widget.Dim), widget.Plain(r.Name), widget.Plain(holder), judged,
+		widget.Plain(renewed), widget.Plain(expires), widget.Word(duration, widget.Dim), widget.Plain(strconv.Itoa(int(r.Transitions))),
 	}
 }
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
-func leaseState(l state.LeaseStatus) cell {
+func leaseState(l state.LeaseStatus) widget.Cell {
 	switch l.State {
 	case state.LeaseHeld:
-		return word("held", styleGood)
+		return widget.Word("held", widget.Good)
 	case state.LeaseExpired:
-		return word("EXPIRED", styleBad)
+		return widget.Word("EXPIRED", widget.Bad)
 	case state.LeaseFree:
-		return word("free", styleWarn)
+		return widget.Word("free", widget.Warn)
 	}
-	return word(string(l.State), styleDim)
+	return widget.Word(string(l.State), widget.Dim)
 }
 
 // holderText is the pod or node behind a lease, or what the holder calls itself.

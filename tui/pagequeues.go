@@ -10,6 +10,7 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"github.com/kctl-ctrl/kctl-ctrl/render"
+	"github.com/kctl-ctrl/kctl-ctrl/tui/widget"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -20,7 +21,7 @@ import (
 // old order, and show their keys as they are.
 type queuesPage struct {
 	base
-	list  list
+	list  widget.List
 	query keyQuery
 
 	order  *keyOrder
@@ -44,25 +45,25 @@ func newQueuesPage() page {
 	return &queuesPage{
 		query: keyQuery{sort: byState},
 		order: &keyOrder{},
-		list: list{columns: []column{
-			{title: "STATE", min: 10},
-			{title: "CONTROLLER", max: 18, drop: 6},
-			{title: "QUEUE", max: 24, drop: 2},
-			{title: "KEY", grow: true, min: 16, ends: true},
-			{title: "AGE", right: true, min: 5},
-			{title: "DUE", right: true, min: 5},
-			{title: "RETRY", right: true},
-			{title: "LAST", min: 6, drop: 5},
-			{title: "SYNCS", right: true, drop: 4},
-			{title: "WHY", max: 50, drop: 3},
-			{title: "ERROR", max: 40, drop: 1},
+		list: widget.List{Columns: []widget.Column{
+			{Title: "STATE", Min: 10},
+			{Title: "CONTROLLER", Max: 18, Drop: 6},
+			{Title: "QUEUE", Max: 24, Drop: 2},
+			{Title: "KEY", Grow: true, Min: 16, Ends: true},
+			{Title: "AGE", Right: true, Min: 5},
+			{Title: "DUE", Right: true, Min: 5},
+			{Title: "RETRY", Right: true},
+			{Title: "LAST", Min: 6, Drop: 5},
+			{Title: "SYNCS", Right: true, Drop: 4},
+			{Title: "WHY", Max: 50, Drop: 3},
+			{Title: "ERROR", Max: 40, Drop: 1},
 		}},
 	}
 }
 
 func (p *queuesPage) wantedQuery() keyQuery {
 	q := p.query
-	q.filter = p.filter.text
+	q.filter = p.filter.Text
 	return q
 }
 
@@ -101,7 +102,7 @@ func (p *queuesPage) take(o *keyOrder, e *env, took time.Duration) {
 // want puts the cursor on the key that was jumped to, once it is there.
 func (p *queuesPage) want() {
 	if p.wanted != "" && p.order.find(p.wanted) >= 0 {
-		p.list.seek(p.wanted)
+		p.list.Seek(p.wanted)
 		p.wanted = ""
 	}
 }
@@ -130,7 +131,7 @@ func (p *queuesPage) rows(e *env) keyRows {
 		_ = p.refresh(e, nil) // a filter is typed, which no message tells
 	}
 	held := heldKeys(e)
-	return keyRows{p.order, e.snap, func(id string, k *state.Key) []cell { return p.cells(e, held[id], k) }}
+	return keyRows{p.order, e.snap, func(id string, k *state.Key) []widget.Cell { return p.cells(e, held[id], k) }}
 }
 
 // heldKeys are what breakpoints hold, by KeyID.
@@ -153,42 +154,42 @@ func heldKeys(e *env) map[string]Held {
 	return held
 }
 
-func (p *queuesPage) cells(e *env, held Held, k *state.Key) []cell {
-	last, style := "", styleText
+func (p *queuesPage) cells(e *env, held Held, k *state.Key) []widget.Cell {
+	last, style := "", widget.Text
 	if n := len(k.Attempts); n > 0 {
 		last = "ok"
 		if k.Attempts[n-1].Failed {
-			last, style = "failed", styleBad
+			last, style = "failed", widget.Bad
 		}
 	}
-	return []cell{
+	return []widget.Cell{
 		keyState(held, k),
-		plainCell(render.ShortName(k.Controller)),
-		word(k.Queue, styleDim),
-		plainCell(k.Key),
-		plainCell(e.ago(k.Since)),
-		word(e.in(k.Due), styleAccent),
-		word(count(k.Retries), warnIf(k.Retries > 0)),
-		word(last, style),
-		plainCell(count(k.Syncs)),
-		word(k.Cause.String(), styleDim),
-		word(render.Resolved(k.LastError, k.LastErrorCleared), badIf(failing(k))),
+		widget.Plain(render.ShortName(k.Controller)),
+		widget.Word(k.Queue, widget.Dim),
+		widget.Plain(k.Key),
+		widget.Plain(e.ago(k.Since)),
+		widget.Word(e.in(k.Due), widget.Accent),
+		widget.Word(widget.Count(k.Retries), widget.WarnIf(k.Retries > 0)),
+		widget.Word(last, style),
+		widget.Plain(widget.Count(k.Syncs)),
+		widget.Word(k.Cause.String(), widget.Dim),
+		widget.Word(render.Resolved(k.LastError, k.LastErrorCleared), widget.BadIf(failing(k))),
 	}
 }
 
 // keyState is where a key stands, in a word.
-func keyState(held Held, k *state.Key) cell {
+func keyState(held Held, k *state.Key) widget.Cell {
 	switch {
 	case held.Write != "":
-		return word("HELD write", styleWarn)
+		return widget.Word("HELD write", widget.Warn)
 	case !held.Since.IsZero():
-		return word("HELD", styleWarn)
+		return widget.Word("HELD", widget.Warn)
 	}
-	styles := map[state.Phase]styleName{
-		state.PhaseProcessing: styleGood, state.PhaseDirty: styleWarn, state.PhaseWaiting: styleAccent,
-		state.PhaseDone: styleDim, state.PhaseDropped: styleDim,
+	styles := map[state.Phase]widget.Style{
+		state.PhaseProcessing: widget.Good, state.PhaseDirty: widget.Warn, state.PhaseWaiting: widget.Accent,
+		state.PhaseDone: widget.Dim, state.PhaseDropped: widget.Dim,
 	}
-	return word(string(k.Phase), styles[k.Phase])
+	return widget.Word(string(k.Phase), styles[k.Phase])
 }
 
 func (p *queuesPage) title(e *env) string {
@@ -264,16 +265,16 @@ func pausedLoops(e *env) []string {
 
 func (p *queuesPage) current(e *env) *state.Key {
 	r := p.rows(e)
-	p.list.sync(r)
-	if p.list.cursor >= r.Len() {
+	p.list.Sync(r)
+	if p.list.Cursor >= r.Len() {
 		return nil
 	}
-	return r.at(p.list.cursor)
+	return r.at(p.list.Cursor)
 }
 
 func (p *queuesPage) key(key string, e *env) bool {
 	p.wanted = ""
-	return p.list.key(p.rows(e), key)
+	return p.list.Key(p.rows(e), key)
 }
 
 // footLines stand below the list on a narrow screen, and say why the key under
@@ -282,19 +283,19 @@ const footLines = 3
 
 func (p *queuesPage) view(e *env, w, h int) []string {
 	rows := p.rows(e)
-	if w < wide && h > 4*footLines {
-		out := p.list.view(e.Theme, rows, w, h-footLines, p.empty(e))
-		return append(out, fit(e.Theme, p.foot(e, p.current(e)), w, footLines)...)
+	if w < widget.Wide && h > 4*footLines {
+		out := p.list.View(e.Theme, rows, w, h-footLines, p.empty(e))
+		return append(out, widget.Fit(e.Theme, p.foot(e, p.current(e)), w, footLines)...)
 	}
-	return beside(e.Theme, w, h, func(w, h int) []string { return p.list.view(e.Theme, rows, w, h, p.empty(e)) },
-		func(w int) []line { return p.story(e, p.current(e), w) })
+	return widget.Beside(e.Theme, w, h, func(w, h int) []string { return p.list.View(e.Theme, rows, w, h, p.empty(e)) },
+		func(w int) []widget.Line { return p.story(e, p.current(e), w) })
 }
 
 func (p *queuesPage) empty(e *env) string {
 	switch {
 	case p.asking:
 		return "The keys are being sorted."
-	case p.filter.text != "" || p.query.failures:
+	case p.filter.Text != "" || p.query.failures:
 		return "No key matches the filter."
 	case p.query.controller != "":
 		return "No key of " + p.query.controller + " has been seen; m shows all loops."
@@ -302,32 +303,32 @@ func (p *queuesPage) empty(e *env) string {
 	return "No key has been seen: no loop runs yet, or nothing has happened."
 }
 
-func (p *queuesPage) foot(e *env, k *state.Key) []line {
+func (p *queuesPage) foot(e *env, k *state.Key) []widget.Line {
 	if k == nil {
 		return nil
 	}
-	first := line{styleDim.of(" why "), styleText.of(cmp.Or(k.Cause.String(), "not known"))}
+	first := widget.Line{widget.Dim.Of(" why "), widget.Text.Of(cmp.Or(k.Cause.String(), "not known"))}
 	if k.Causes > 1 {
-		first = append(first, styleDim.of(fmt.Sprintf(" and %d more", k.Causes-1)))
+		first = append(first, widget.Dim.Of(fmt.Sprintf(" and %d more", k.Causes-1)))
 	}
-	second := line{styleDim.of(" at  "), styleText.of(e.clock(k.Added)), styleDim.of(", queue " + k.Queue + ", " + countOf(k.Syncs, "sync", "syncs"))}
-	third := line{}
+	second := widget.Line{widget.Dim.Of(" at  "), widget.Text.Of(e.clock(k.Added)), widget.Dim.Of(", queue " + k.Queue + ", " + countOf(k.Syncs, "sync", "syncs"))}
+	third := widget.Line{}
 	if held, ok := heldKeys(e)[state.KeyID(k.Controller, k.Queue, k.Key)]; ok {
 		third = heldLine(held)
 	} else if k.LastError != "" {
-		third = line{styleDim.of(" err "), badIf(failing(k)).of(k.LastError)}
+		third = widget.Line{widget.Dim.Of(" err "), widget.BadIf(failing(k)).Of(k.LastError)}
 		if !failing(k) {
-			third = line{styleDim.of(" err "), styleDim.of("resolved, " + e.ago(k.LastErrorAt) + " ago: " + k.LastError)}
+			third = widget.Line{widget.Dim.Of(" err "), widget.Dim.Of("resolved, " + e.ago(k.LastErrorAt) + " ago: " + k.LastError)}
 		}
 	}
-	return []line{first, second, third}
+	return []widget.Line{first, second, third}
 }
 
-func heldLine(h Held) line {
+func heldLine(h Held) widget.Line {
 	if h.Write != "" {
-		return line{styleWarn.of(" HELD before: " + h.Write + " (s lets it go)")}
+		return widget.Line{widget.Warn.Of(" HELD before: " + h.Write + " (s lets it go)")}
 	}
-	return line{styleWarn.of(" HELD before a worker takes it (s lets it through)")}
+	return widget.Line{widget.Warn.Of(" HELD before a worker takes it (s lets it through)")}
 }
 
 func countOf(n uint64, one, many string) string {
@@ -358,10 +359,10 @@ func (p *queuesPage) focus(s subject, e *env) (tea.Cmd, bool) {
 	if s.controller == "" && s.object.Name == "" {
 		return nil, false
 	}
-	p.filter, p.query = filter{}, keyQuery{sort: p.query.sort}
+	p.filter, p.query = widget.Filter{}, keyQuery{sort: p.query.sort}
 	switch {
 	case s.kind == onObject || s.controller == "":
-		f, err := parseFilter(s.object.Key(), false)
+		f, err := widget.ParseFilter(s.object.Key(), false)
 		if err != nil {
 			return nil, false
 		}

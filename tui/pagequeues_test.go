@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kctl-ctrl/kctl-ctrl/tui/widget"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -88,7 +89,7 @@ func TestQueuesPage(t *testing.T) {
 
 func TestQueuesOrder(t *testing.T) {
 	q := keyQuery{sort: byState}
-	o := orderKeys(busyShop(t), q, filter{})
+	o := orderKeys(busyShop(t), q, widget.Filter{})
 	if len(o.counts) < 3 {
 		t.Fatalf("the recording has keys in %v only", o.counts)
 	}
@@ -107,7 +108,7 @@ func TestQueuesOrder(t *testing.T) {
 		}
 	}
 	q.reverse = true
-	reversed := orderKeys(o.snap, q, filter{})
+	reversed := orderKeys(o.snap, q, widget.Filter{})
 	slices.Reverse(reversed.ids)
 	if !slices.Equal(reversed.ids, o.ids) {
 		t.Error("reversed is another order")
@@ -123,7 +124,7 @@ func TestQueuesFilters(t *testing.T) {
 			t.Errorf("%s does not fail", k.Key)
 		}
 	}
-	s.press("m").has("Queues of " + strings.Fields(p.cells(s.env, Held{}, p.order.keys[0])[1].text())[0])
+	s.press("m").has("Queues of " + strings.Fields(p.cells(s.env, Held{}, p.order.keys[0])[1].Text())[0])
 	s.press("esc").has(" Queues: ").hasNot("failures only")
 	s.press("a").hasNot(" done  ")
 	s.press("a", "/", "type:!import", "enter").hasNot("shop/import")
@@ -143,7 +144,7 @@ func TestQueuesControls(t *testing.T) {
 		at = slices.IndexFunc(p.order.keys, func(k *state.Key) bool { return k.Phase == state.PhaseWaiting })
 	}
 	k := p.order.keys[at]
-	p.list.seek(p.order.ids[at])
+	p.list.Seek(p.order.ids[at])
 	whole := k.Controller + " " + k.Queue + " " + k.Key
 
 	s.press("s").has("not now", "is not paused")
@@ -284,10 +285,10 @@ func TestQueuesMany(t *testing.T) {
 		t.Errorf("the cursor is on %q", got)
 	}
 	// Old rows show their keys as they are now, before the new order comes.
-	id := p.list.selected
+	id := p.list.Selected
 	next := state.Fold(snap, state.Entry{Seq: snap.Seq + 1, At: testNow, Event: state.KeyTaken{Controller: "c7", Queue: "q", Key: "shop/key-008007", Sync: 1}})
 	s.env.snap = next
-	if k := p.current(s.env); p.list.selected != id || k.Phase != state.PhaseProcessing {
+	if k := p.current(s.env); p.list.Selected != id || k.Phase != state.PhaseProcessing {
 		t.Errorf("the row shows %s", k.Phase)
 	}
 	// One question at a time; its answer counts only while it is the latest.
@@ -309,7 +310,7 @@ func TestQueuesMany(t *testing.T) {
 func BenchmarkQueues(b *testing.B) {
 	snap := manyKeysSnapshot(100_000)
 	b.Run("view", func(b *testing.B) {
-		theme, err := NewTheme("mono", 3)
+		theme, err := widget.NewTheme("mono", 3)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -317,7 +318,7 @@ func BenchmarkQueues(b *testing.B) {
 		m.width, m.height = 200, 60
 		m.env.snap, m.env.latest = snap, snap
 		p := m.page().(*queuesPage)
-		p.take(orderKeys(snap, p.wantedQuery(), filter{}), m.env, 0)
+		p.take(orderKeys(snap, p.wantedQuery(), widget.Filter{}), m.env, 0)
 		b.ResetTimer()
 		for i := range b.N {
 			p.key([]string{"j", "G", "g", "pgdown"}[i%4], m.env)
@@ -326,7 +327,7 @@ func BenchmarkQueues(b *testing.B) {
 	})
 	b.Run("sort", func(b *testing.B) {
 		for range b.N {
-			orderKeys(snap, keyQuery{sort: byState}, filter{})
+			orderKeys(snap, keyQuery{sort: byState}, widget.Filter{})
 		}
 	})
 }

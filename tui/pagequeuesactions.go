@@ -9,6 +9,7 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"github.com/kctl-ctrl/kctl-ctrl/render"
+	"github.com/kctl-ctrl/kctl-ctrl/tui/widget"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -57,8 +58,8 @@ func (p *queuesPage) looks(e *env, k *state.Key, nothing string) []action {
 		})},
 		{keys: []string{"a"}, help: "Hide the keys that have left their queue, or show them.", do: toggle(func() { p.query.noDone = !p.query.noDone })},
 		{keys: []string{"H"}, help: "Show the keys that are done and were added for the renewal of a lease, or hide them.", do: toggle(func() { p.query.renewals = !p.query.renewals })},
-		{keys: []string{"o"}, label: "sort", help: "Sort by the next of: state, key, age, retries, controller.", do: toggle(func() { p.query.sort = p.nextSort(); p.list.toTop() })},
-		{keys: []string{"ctrl+r"}, help: "Turn the order round.", do: toggle(func() { p.query.reverse = !p.query.reverse; p.list.toTop() })},
+		{keys: []string{"o"}, label: "sort", help: "Sort by the next of: state, key, age, retries, controller.", do: toggle(func() { p.query.sort = p.nextSort(); p.list.ToTop() })},
+		{keys: []string{"ctrl+r"}, help: "Turn the order round.", do: toggle(func() { p.query.reverse = !p.query.reverse; p.list.ToTop() })},
 		{keys: []string{"W"}, label: "writes", help: "Show the writes of this key.", off: nothing, do: to(pageWrites, key)},
 		{keys: []string{"T"}, label: "timeline", help: "Show this key in the timeline.", off: nothing, do: to(pageTimeline, key)},
 		{keys: []string{"O"}, label: "owners", help: "Show the tree of the object that the key names.", off: noObject, do: to(pageTree, of)},
@@ -77,12 +78,12 @@ func (p *queuesPage) noScope(nothing string) string {
 func (p *queuesPage) open(k *state.Key) tea.Cmd {
 	controller, queue, key := k.Controller, k.Queue, k.Key
 	last := k
-	return send(openMsg{func(e *env) *textView {
+	return send(openMsg{func(e *env) *widget.TextView {
 		if now := e.snap.Key(controller, queue, key); now != nil {
 			last = now
 		}
 		shown := last
-		return &textView{title: key + " in " + queue, lines: func(w int) []line { return p.story(e, shown, w) }}
+		return &widget.TextView{Title: key + " in " + queue, Lines: func(w int) []widget.Line { return p.story(e, shown, w) }}
 	}})
 }
 
@@ -145,7 +146,7 @@ func breakAt(loops Loops, k *state.Key, write bool) tea.Cmd {
 	if write {
 		label = "break before a write of " + render.ShortName(controller) + ", key: "
 	}
-	return send(promptMsg{label: label, value: escapePattern(k.Key), done: func(pattern string) tea.Cmd {
+	return send(promptMsg{Label: label, Value: escapePattern(k.Key), Done: func(pattern string) tea.Cmd {
 		pattern = strings.TrimSpace(pattern)
 		if _, err := path.Match(pattern, ""); err != nil {
 			return complain(fmt.Sprintf("%q is no pattern: %v", pattern, err))
@@ -164,18 +165,18 @@ func escapePattern(key string) string {
 // unbreak shows the breakpoints and asks which to remove.
 func unbreak(e *env) tea.Cmd {
 	loops := e.Loops
-	view := func(e *env) *textView {
-		return &textView{title: "Breakpoints", lines: func(w int) []line { return breakpointLines(e, w) }}
+	view := func(e *env) *widget.TextView {
+		return &widget.TextView{Title: "Breakpoints", Lines: func(w int) []widget.Line { return breakpointLines(e, w) }}
 	}
-	ask := promptMsg{label: "remove breakpoint number (empty: none): ", complete: func(typed string) []string {
+	ask := promptMsg{Label: "remove breakpoint number (empty: none): ", Complete: func(typed string) []string {
 		var out []string
 		for _, b := range loops.Breakpoints() {
-			if number := itoa(b.Number); !b.Removed && strings.HasPrefix(number, typed) {
+			if number := strconv.Itoa(b.Number); !b.Removed && strings.HasPrefix(number, typed) {
 				out = append(out, number)
 			}
 		}
 		return out
-	}, done: func(text string) tea.Cmd {
+	}, Done: func(text string) tea.Cmd {
 		text = strings.TrimSpace(text)
 		if text == "" {
 			return nil
@@ -189,11 +190,11 @@ func unbreak(e *env) tea.Cmd {
 	return tea.Batch(send(openMsg{view}), send(ask)) // in either order
 }
 
-func breakpointLines(e *env, w int) []line {
+func breakpointLines(e *env, w int) []widget.Line {
 	if e.Loops == nil {
 		return nil
 	}
-	var out []line
+	var out []widget.Line
 	for _, b := range e.Loops.Breakpoints() {
 		what := "when a worker asks for "
 		if b.BeforeWrite {
@@ -203,17 +204,17 @@ func breakpointLines(e *env, w int) []line {
 		if b.Removed {
 			text += " (removed; it holds this until it is stepped or resumed)"
 		}
-		out = append(out, indent(wrapped(text, max(w-2, 20), styleText), 1)...)
+		out = append(out, widget.Indent(widget.Wrapped(text, max(w-2, 20), widget.Text), 1)...)
 		for _, h := range b.Held {
 			held := fmt.Sprintf("HELD for %s: %s", e.ago(h.Since), h.Key)
 			if h.Write != "" {
 				held = strings.TrimSuffix(held, h.Key) + h.Write
 			}
-			out = append(out, indent(wrapped(held, max(w-6, 20), styleWarn), 4)...)
+			out = append(out, widget.Indent(widget.Wrapped(held, max(w-6, 20), widget.Warn), 4)...)
 		}
 	}
 	if out == nil {
-		return []line{{styleDim.of(" There is no breakpoint.")}}
+		return []widget.Line{{widget.Dim.Of(" There is no breakpoint.")}}
 	}
 	return out
 }

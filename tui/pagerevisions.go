@@ -9,13 +9,14 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"github.com/kctl-ctrl/kctl-ctrl/render"
+	"github.com/kctl-ctrl/kctl-ctrl/tui/widget"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
 // revisionsPage is page 6: the histories of pod templates.
 type revisionsPage struct {
 	base
-	list list
+	list widget.List
 	// asking is about all histories, one about the one that is unfolded under the
 	// cursor: its pods and marks change by the second.
 	asking, one asking
@@ -86,7 +87,7 @@ func (p *revisionsPage) update(msg tea.Msg, e *env) tea.Cmd {
 		case msg.err != nil:
 			return complain(msg.err.Error())
 		default:
-			return send(showMsg{text: textOf(msg.value.title, msg.value.text)})
+			return send(showMsg{text: widget.TextOf(msg.value.title, msg.value.text)})
 		}
 	}
 	return nil
@@ -176,15 +177,15 @@ func (p *revisionsPage) merge(e *env, list state.RevisionList) {
 
 func (p *revisionsPage) flatten(e *env) {
 	p.rows = flattenRevisions(p.lists, p.open, p.filter)
-	p.rows.cells = func(r revisionRow) []cell { return p.cells(e, r) }
-	p.list.columns = p.rows.columns()
+	p.rows.cells = func(r revisionRow) []widget.Cell { return p.cells(e, r) }
+	p.list.Columns = p.rows.columns()
 	p.rolling = 0
 	for i := range p.lists {
 		if update, current := marksOf(&p.lists[i]); update != nil && current != nil && update != current {
 			p.rolling++
 		}
 	}
-	p.list.sync(p.rows)
+	p.list.Sync(p.rows)
 }
 
 // reveal unfolds the history of an object, of one of its revisions or of a pod,
@@ -206,7 +207,7 @@ func (p *revisionsPage) reveal(e *env, ref state.Ref) bool {
 		if id != "" {
 			p.open[key] = true
 			p.flatten(e)
-			p.list.to(p.rows, p.rows.Find(id))
+			p.list.To(p.rows, p.rows.Find(id))
 			return true
 		}
 	}
@@ -223,7 +224,7 @@ func (p *revisionsPage) focus(s subject, e *env) (tea.Cmd, bool) {
 	default:
 		return nil, false
 	}
-	p.filter = filter{}
+	p.filter = widget.Filter{}
 	if p.known && p.reveal(e, ref) {
 		return nil, true
 	}
@@ -232,7 +233,7 @@ func (p *revisionsPage) focus(s subject, e *env) (tea.Cmd, bool) {
 }
 
 func (p *revisionsPage) filtering() *filtering {
-	return &filtering{current: p.filter, set: func(f filter) {
+	return &filtering{current: p.filter, set: func(f widget.Filter) {
 		p.filter = f
 		cells := p.rows.cells
 		p.rows = flattenRevisions(p.lists, p.open, f)
@@ -240,7 +241,7 @@ func (p *revisionsPage) filtering() *filtering {
 	}}
 }
 
-func (p *revisionsPage) key(key string, _ *env) bool { return p.list.key(p.rows, key) }
+func (p *revisionsPage) key(key string, _ *env) bool { return p.list.Key(p.rows, key) }
 
 func (p *revisionsPage) back() bool {
 	if len(p.marks) == 0 {
@@ -269,11 +270,11 @@ func (p *revisionsPage) title(e *env) string {
 }
 
 func (p *revisionsPage) current() *revisionRow {
-	p.list.sync(p.rows)
-	if p.list.cursor >= len(p.rows.rows) {
+	p.list.Sync(p.rows)
+	if p.list.Cursor >= len(p.rows.rows) {
 		return nil
 	}
-	return &p.rows.rows[p.list.cursor]
+	return &p.rows.rows[p.list.Cursor]
 }
 
 func (p *revisionsPage) view(e *env, w, h int) []string {
@@ -283,12 +284,12 @@ func (p *revisionsPage) view(e *env, w, h int) []string {
 		empty = "The histories could not be read; r asks again. " + p.asking.err.Error()
 	case !p.known:
 		empty = "Reading the histories…"
-	case p.filter.text != "":
+	case p.filter.Text != "":
 		empty = "Nothing here matches the filter."
 	}
-	return beside(e.Theme, w, h,
-		func(w, h int) []string { return p.list.view(e.Theme, p.rows, w, h, empty) },
-		func(w int) []line { return p.detail(e, p.current(), w) })
+	return widget.Beside(e.Theme, w, h,
+		func(w, h int) []string { return p.list.View(e.Theme, p.rows, w, h, empty) },
+		func(w int) []widget.Line { return p.detail(e, p.current(), w) })
 }
 
 func (p *revisionsPage) under(*env) subject {
@@ -314,11 +315,11 @@ func (p *revisionsPage) plain(*env) []plainRow {
 	}
 	for i := range p.lists {
 		h := &p.lists[i]
-		if !p.filter.matches(historyFields(h)...) {
+		if !p.filter.Matches(historyFields(h)...) {
 			continue
 		}
 		name := render.KindName(historyObject(h))
-		add(historyKey(h), name, "namespace "+h.Object.Namespace, historyStatus(h).text())
+		add(historyKey(h), name, "namespace "+h.Object.Namespace, historyStatus(h).Text())
 		for j := range h.Items {
 			r := &h.Items[j]
 			pods := "pods not known"

@@ -9,6 +9,7 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"github.com/kctl-ctrl/kctl-ctrl/render"
+	"github.com/kctl-ctrl/kctl-ctrl/tui/widget"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -86,11 +87,11 @@ func (p *revisionsPage) foldAll(e *env, fold bool) tea.Cmd {
 }
 
 func (p *revisionsPage) details(id string) tea.Cmd {
-	view := func(e *env) *textView {
-		return &textView{title: "Revisions", lines: func(w int) []line {
+	view := func(e *env) *widget.TextView {
+		return &widget.TextView{Title: "Revisions", Lines: func(w int) []widget.Line {
 			at, ok := p.rows.places[id]
 			if !ok {
-				return []line{{styleWarn.of(" It is not there any more.")}}
+				return []widget.Line{{widget.Warn.Of(" It is not there any more.")}}
 			}
 			return p.detail(e, &p.rows.rows[at], w)
 		}}

@@ -3,9 +3,11 @@ package tui
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/kctl-ctrl/kctl-ctrl/render"
+	"github.com/kctl-ctrl/kctl-ctrl/tui/widget"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/document"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
@@ -23,12 +25,12 @@ type revisionRows struct {
 	rows       []revisionRow
 	places     map[string]int
 	namespaces bool
-	cells      func(revisionRow) []cell
+	cells      func(revisionRow) []widget.Cell
 }
 
-func (r *revisionRows) Len() int           { return len(r.rows) }
-func (r *revisionRows) ID(i int) string    { return r.rows[i].id }
-func (r *revisionRows) Cells(i int) []cell { return r.cells(r.rows[i]) }
+func (r *revisionRows) Len() int                  { return len(r.rows) }
+func (r *revisionRows) ID(i int) string           { return r.rows[i].id }
+func (r *revisionRows) Cells(i int) []widget.Cell { return r.cells(r.rows[i]) }
 
 func (r *revisionRows) Find(id string) int {
 	if i, ok := r.places[id]; ok {
@@ -64,12 +66,12 @@ func historyObject(h *state.RevisionList) document.OwnedObject {
 
 // flattenRevisions gives the histories that match, each with its revisions, the
 // newest first, where it is unfolded.
-func flattenRevisions(lists []state.RevisionList, open map[string]bool, f filter) *revisionRows {
+func flattenRevisions(lists []state.RevisionList, open map[string]bool, f widget.Filter) *revisionRows {
 	out := &revisionRows{places: map[string]int{}}
 	for i := range lists {
 		h := &lists[i]
 		out.namespaces = out.namespaces || h.Object.Namespace != lists[0].Object.Namespace
-		if !f.matches(historyFields(h)...) {
+		if !f.Matches(historyFields(h)...) {
 			continue
 		}
 		key := historyKey(h)
@@ -91,7 +93,7 @@ func (r *revisionRows) add(row revisionRow) {
 }
 
 func historyFields(h *state.RevisionList) []string {
-	fields := []string{render.KindName(historyObject(h)), h.Object.Namespace, historyStatus(h).text()}
+	fields := []string{render.KindName(historyObject(h)), h.Object.Namespace, historyStatus(h).Text()}
 	for _, r := range h.Items {
 		fields = append(fields, r.Hash, r.ChangeCause, r.Object.Name)
 		fields = append(fields, r.Images...)
@@ -100,35 +102,35 @@ func historyFields(h *state.RevisionList) []string {
 	return fields
 }
 
-func (r *revisionRows) columns() []column {
-	out := []column{{title: "OBJECT", grow: true, min: 22}}
+func (r *revisionRows) columns() []widget.Column {
+	out := []widget.Column{{Title: "OBJECT", Grow: true, Min: 22}}
 	if r.namespaces {
-		out = append(out, column{title: "NAMESPACE", max: 24, drop: 3})
+		out = append(out, widget.Column{Title: "NAMESPACE", Max: 24, Drop: 3})
 	}
 	return append(out,
-		column{title: "PODS", right: true, min: 4}, column{title: "STATUS", min: 12, max: 34}, column{title: "AGE", right: true, min: 4},
-		column{title: "HASH", max: 12, drop: 2}, column{title: "IMAGES", grow: true, min: 14, ends: true}, column{title: "CHANGE CAUSE", max: 40, drop: 1},
+		widget.Column{Title: "PODS", Right: true, Min: 4}, widget.Column{Title: "STATUS", Min: 12, Max: 34}, widget.Column{Title: "AGE", Right: true, Min: 4},
+		widget.Column{Title: "HASH", Max: 12, Drop: 2}, widget.Column{Title: "IMAGES", Grow: true, Min: 14, Ends: true}, widget.Column{Title: "CHANGE CAUSE", Max: 40, Drop: 1},
 	)
 }
 
-func (p *revisionsPage) cells(e *env, r revisionRow) []cell {
+func (p *revisionsPage) cells(e *env, r revisionRow) []widget.Cell {
 	h := r.history
-	var out []cell
+	var out []widget.Cell
 	if r.revision == nil {
 		sign := "- "
 		if r.folded {
 			sign = "+ "
 		}
-		out = append(out, cell{styleDim.of(sign), styleBold.of(render.KindName(historyObject(h)))})
+		out = append(out, widget.Cell{widget.Dim.Of(sign), widget.Bold.Of(render.KindName(historyObject(h)))})
 	} else {
-		sign, style := "    ", styleText
+		sign, style := "    ", widget.Text
 		if at := p.marked(r); at > 0 {
-			sign, style = fmt.Sprintf(" *%d ", at), styleAccent
+			sign, style = fmt.Sprintf(" *%d ", at), widget.Accent
 		}
-		out = append(out, cell{style.of(sign), style.of(revisionName(r.revision))})
+		out = append(out, widget.Cell{style.Of(sign), style.Of(revisionName(r.revision))})
 	}
 	if p.rows.namespaces {
-		out = append(out, word(h.Object.Namespace, styleDim))
+		out = append(out, widget.Word(h.Object.Namespace, widget.Dim))
 	}
 	v := r.revision
 	if v == nil {
@@ -144,15 +146,15 @@ func (p *revisionsPage) cells(e *env, r revisionRow) []cell {
 		if update == nil {
 			update = &state.Revision{}
 		}
-		return append(out, podCount(h, pods), historyStatus(h), plainCell(e.ago(newest.Created)), word(update.Hash, styleDim),
-			plainCell(strings.Join(update.Images, " ")), word(update.ChangeCause, styleDim))
+		return append(out, podCount(h, pods), historyStatus(h), widget.Plain(e.ago(newest.Created)), widget.Word(update.Hash, widget.Dim),
+			widget.Plain(strings.Join(update.Images, " ")), widget.Word(update.ChangeCause, widget.Dim))
 	}
-	status := word(render.RevisionStatus(*v), styleGood)
+	status := widget.Word(render.RevisionStatus(*v), widget.Good)
 	if v.Update && !v.Current {
-		status = word("update", styleWarn)
+		status = widget.Word("update", widget.Warn)
 	}
-	return append(out, podCount(h, v.PodCount), status, plainCell(e.ago(v.Created)), word(v.Hash, styleDim),
-		plainCell(strings.Join(v.Images, " ")), word(v.ChangeCause, styleDim))
+	return append(out, podCount(h, v.PodCount), status, widget.Plain(e.ago(v.Created)), widget.Word(v.Hash, widget.Dim),
+		widget.Plain(strings.Join(v.Images, " ")), widget.Word(v.ChangeCause, widget.Dim))
 }
 
 // revisionName is "#3", or the object's name where the number is not known.
@@ -163,11 +165,11 @@ func revisionName(r *state.Revision) string {
 	return fmt.Sprintf("#%d", r.Revision)
 }
 
-func podCount(h *state.RevisionList, n int) cell {
+func podCount(h *state.RevisionList, n int) widget.Cell {
 	if !h.PodsKnown {
-		return word("?", styleDim)
+		return widget.Word("?", widget.Dim)
 	}
-	return plainCell(itoa(n))
+	return widget.Plain(strconv.Itoa(n))
 }
 
 // marksOf are the revision that the object asks for, and the one that its pods
@@ -185,21 +187,21 @@ func marksOf(h *state.RevisionList) (update, current *state.Revision) {
 }
 
 // historyStatus is where an object stands in its history.
-func historyStatus(h *state.RevisionList) cell {
+func historyStatus(h *state.RevisionList) widget.Cell {
 	update, current := marksOf(h)
 	var words []string
-	style := styleGood
+	style := widget.Good
 	switch {
 	case len(h.Items) == 0:
-		words, style = append(words, "no revisions"), styleDim
+		words, style = append(words, "no revisions"), widget.Dim
 	case update == nil && current == nil && h.Items[0].Revision == 0:
-		words, style = append(words, "numbers not known"), styleDim
+		words, style = append(words, "numbers not known"), widget.Dim
 	case update == nil:
-		words, style = append(words, "not recorded yet"), styleWarn
+		words, style = append(words, "not recorded yet"), widget.Warn
 	case current == nil || update == current:
 		words = append(words, "at "+revisionName(update))
 	default:
-		words, style = append(words, revisionName(current)+" → "+revisionName(update)), styleWarn
+		words, style = append(words, revisionName(current)+" → "+revisionName(update)), widget.Warn
 	}
 	if h.Partition != nil && *h.Partition > 0 {
 		words = append(words, fmt.Sprintf("partition %d", *h.Partition))
@@ -210,7 +212,7 @@ func historyStatus(h *state.RevisionList) cell {
 	if h.Strategy == "OnDelete" {
 		words = append(words, "OnDelete")
 	}
-	return word(strings.Join(words, ", "), style)
+	return widget.Word(strings.Join(words, ", "), style)
 }
 
 // marked is the place of a revision among the marks, from 1; 0 where it has none.
@@ -224,28 +226,28 @@ func (p *revisionsPage) marked(r revisionRow) int {
 }
 
 // detail is all that is known of a history or a revision.
-func (p *revisionsPage) detail(e *env, r *revisionRow, w int) []line {
+func (p *revisionsPage) detail(e *env, r *revisionRow, w int) []widget.Line {
 	if r == nil {
 		return nil
 	}
 	h := r.history
-	out := []line{heading(render.KindName(historyObject(h)))}
-	out = append(out, fact("namespace", h.Object.Namespace, styleText)...)
-	out = append(out, fact("strategy", h.Strategy, styleText)...)
+	out := []widget.Line{widget.Heading(render.KindName(historyObject(h)))}
+	out = append(out, widget.Fact("namespace", h.Object.Namespace, widget.Text)...)
+	out = append(out, widget.Fact("strategy", h.Strategy, widget.Text)...)
 	if h.Partition != nil {
-		out = append(out, fact("partition", fmt.Sprintf("%d: pods below this ordinal stay on the current revision", *h.Partition), styleIf(*h.Partition > 0, styleWarn))...)
+		out = append(out, widget.Fact("partition", fmt.Sprintf("%d: pods below this ordinal stay on the current revision", *h.Partition), widget.StyleIf(*h.Partition > 0, widget.Warn))...)
 	}
 	if status := historyStatus(h); len(status) > 0 {
-		out = append(out, fact("status", status[0].text, status[0].style)...)
+		out = append(out, widget.Fact("status", status[0].Text, status[0].Style)...)
 	}
 	for _, remark := range h.Remarks {
-		out = append(out, indent(wrapped(remark, w-2, styleWarn), 1)...)
+		out = append(out, widget.Indent(widget.Wrapped(remark, w-2, widget.Warn), 1)...)
 	}
 	if v := r.revision; v != nil {
 		out = append(out, p.revisionDetail(e, h, v, w)...)
 		return out
 	}
-	out = append(out, line{}, heading("Revisions"))
+	out = append(out, widget.Line{}, widget.Heading("Revisions"))
 	for _, v := range slices.Backward(h.Items) {
 		text := revisionName(&v) + "  " + v.Object.Name
 		if h.PodsKnown {
@@ -254,20 +256,20 @@ func (p *revisionsPage) detail(e *env, r *revisionRow, w int) []line {
 		if status := render.RevisionStatus(v); status != "" {
 			text += ", " + status
 		}
-		out = append(out, line{styleText.of(" " + text)})
+		out = append(out, widget.Line{widget.Text.Of(" " + text)})
 	}
 	return out
 }
 
-func (p *revisionsPage) revisionDetail(e *env, h *state.RevisionList, v *state.Revision, w int) []line {
-	out := []line{{}, heading("Revision " + revisionName(v))}
-	out = append(out, fact("object", v.Object.Type()+"/"+v.Object.Name, styleText)...)
+func (p *revisionsPage) revisionDetail(e *env, h *state.RevisionList, v *state.Revision, w int) []widget.Line {
+	out := []widget.Line{{}, widget.Heading("Revision " + revisionName(v))}
+	out = append(out, widget.Fact("object", v.Object.Type()+"/"+v.Object.Name, widget.Text)...)
 	if len(v.Former) > 0 {
 		former := make([]string, len(v.Former))
 		for i, n := range v.Former {
 			former[i] = fmt.Sprint(n)
 		}
-		out = append(out, fact("was before", strings.Join(former, ", ")+", until rollbacks to it", styleText)...)
+		out = append(out, widget.Fact("was before", strings.Join(former, ", ")+", until rollbacks to it", widget.Text)...)
 	}
 	marks := ""
 	switch {
@@ -278,30 +280,30 @@ func (p *revisionsPage) revisionDetail(e *env, h *state.RevisionList, v *state.R
 	case v.Update:
 		marks = "update: what the object asks for now"
 	}
-	out = append(out, fact("marks", marks, styleGood)...)
-	out = append(out, fact("hash", v.Hash, styleText)...)
+	out = append(out, widget.Fact("marks", marks, widget.Good)...)
+	out = append(out, widget.Fact("hash", v.Hash, widget.Text)...)
 	if !v.Created.IsZero() {
-		out = append(out, fact("created", v.Created.In(e.location()).Format("2006-01-02 15:04:05")+", "+e.ago(v.Created)+" ago", styleText)...)
+		out = append(out, widget.Fact("created", v.Created.In(e.location()).Format("2006-01-02 15:04:05")+", "+e.ago(v.Created)+" ago", widget.Text)...)
 	}
 	if v.ChangeCause != "" {
-		out = append(out, line{styleDim.of(" change cause")})
-		out = append(out, indent(wrapped(v.ChangeCause, w-4, styleText), 3)...)
+		out = append(out, widget.Line{widget.Dim.Of(" change cause")})
+		out = append(out, widget.Indent(widget.Wrapped(v.ChangeCause, w-4, widget.Text), 3)...)
 	}
 	if len(v.Images) > 0 {
-		out = append(out, line{}, heading("Images"))
+		out = append(out, widget.Line{}, widget.Heading("Images"))
 		for _, image := range v.Images {
-			out = append(out, line{styleText.of(" " + image)})
+			out = append(out, widget.Line{widget.Text.Of(" " + image)})
 		}
 	}
-	out = append(out, line{}, heading(fmt.Sprintf("Pods that run it: %d", v.PodCount)))
+	out = append(out, widget.Line{}, widget.Heading(fmt.Sprintf("Pods that run it: %d", v.PodCount)))
 	switch {
 	case !h.PodsKnown:
-		out[len(out)-1] = heading("Pods that run it: not known")
+		out[len(out)-1] = widget.Heading("Pods that run it: not known")
 	case len(v.Pods) == 0:
-		out = append(out, line{styleDim.of(" none")})
+		out = append(out, widget.Line{widget.Dim.Of(" none")})
 	}
 	for _, pod := range v.Pods {
-		out = append(out, line{styleText.of(" " + pod)})
+		out = append(out, widget.Line{widget.Text.Of(" " + pod)})
 	}
 	return out
 }

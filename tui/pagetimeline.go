@@ -7,6 +7,7 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"github.com/kctl-ctrl/kctl-ctrl/render"
+	"github.com/kctl-ctrl/kctl-ctrl/tui/widget"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -14,7 +15,7 @@ import (
 type timelinePage struct {
 	base
 	linking
-	list  list
+	list  widget.List
 	kept  kept[state.Entry]
 	scope string // a controller, or empty
 	// detail is how much of the journal and of a story is shown.
@@ -37,13 +38,13 @@ func newTimelinePage() page {
 		linking: linking{page: pageTimeline},
 		detail:  state.DetailAll,
 		kept:    kept[state.Entry]{seq: func(e state.Entry) uint64 { return e.Seq }},
-		list: list{columns: []column{
-			{title: "TIME", min: 12},
-			{title: "SOURCE", max: 16, min: 10},
-			{title: "WHAT", grow: true, min: 30},
+		list: widget.List{Columns: []widget.Column{
+			{Title: "TIME", Min: 12},
+			{Title: "SOURCE", Max: 16, Min: 10},
+			{Title: "WHAT", Grow: true, Min: 30},
 		}},
 	}
-	p.list.cursor = 1 << 30 // the journal's end
+	p.list.Cursor = 1 << 30 // the journal's end
 	return p
 }
 
@@ -72,7 +73,7 @@ func (p *timelinePage) shows(snap *state.Snapshot, e state.Entry) bool {
 	if entryDetail(e.Event) > p.detail || !p.renewals && snap.Renewal(e.Event) {
 		return false
 	}
-	if p.scope == "" && p.filter.matchesAll() {
+	if p.scope == "" && p.filter.MatchesAll() {
 		return true
 	}
 	d := state.DescribeParts(e.Event)
@@ -80,14 +81,14 @@ func (p *timelinePage) shows(snap *state.Snapshot, e state.Entry) bool {
 	case state.Gap, state.Dropped:
 		return true // a hole is a hole in what is filtered too
 	}
-	return (p.scope == "" || d.Source == p.scope) && p.filter.matches(d.Source, d.Subject, d.Text)
+	return (p.scope == "" || d.Source == p.scope) && p.filter.Matches(d.Source, d.Subject, d.Text)
 }
 
 func (p *timelinePage) rows(e *env) keptRows[state.Entry] {
-	rows := keptRows[state.Entry]{&p.kept, false, func(entry state.Entry) []cell { return entryCells(e, entry) }}
-	follows := p.list.cursor >= rows.Len()-1
+	rows := keptRows[state.Entry]{&p.kept, false, func(entry state.Entry) []widget.Cell { return entryCells(e, entry) }}
+	follows := p.list.Cursor >= rows.Len()-1
 	if p.kept.look(e.snap, e.snap.Recent, func(entry state.Entry) bool { return p.shows(e.snap, entry) }) && follows {
-		p.list.selected, p.list.cursor = "", rows.Len()-1
+		p.list.Selected, p.list.Cursor = "", rows.Len()-1
 	}
 	return rows
 }
@@ -95,43 +96,43 @@ func (p *timelinePage) rows(e *env) keptRows[state.Entry] {
 // across fills the rest of a row.
 var across = strings.Repeat("─", 300)
 
-func entryCells(e *env, entry state.Entry) []cell {
+func entryCells(e *env, entry state.Entry) []widget.Cell {
 	d := state.DescribeParts(entry.Event)
-	at, source := word(e.clock(entry.At), styleDim), plainCell(render.ShortName(d.Source))
+	at, source := widget.Word(e.clock(entry.At), widget.Dim), widget.Plain(render.ShortName(d.Source))
 	switch event := entry.Event.(type) {
 	case state.Gap:
-		return []cell{at, word("── "+d.Subject+" "+across, styleWarn), word(d.Text+" "+across, styleWarn)}
+		return []widget.Cell{at, widget.Word("── "+d.Subject+" "+across, widget.Warn), widget.Word(d.Text+" "+across, widget.Warn)}
 	case state.Dropped:
-		return []cell{at, word(across, styleWarn), word(d.Text+" "+across, styleWarn)}
+		return []widget.Cell{at, widget.Word(across, widget.Warn), widget.Word(d.Text+" "+across, widget.Warn)}
 	case state.Note:
-		return []cell{at, source, word(d.Text, styleIf(event.Warning, styleWarn))}
+		return []widget.Cell{at, source, widget.Word(d.Text, widget.StyleIf(event.Warning, widget.Warn))}
 	case state.WriteFinished:
 		if about, ok := event.About(); ok {
-			of := cell{styleText.of(" of " + about.Type() + " " + about.Key())}
+			of := widget.Cell{widget.Text.Of(" of " + about.Type() + " " + about.Key())}
 			if event.Result != state.WriteDone {
-				of = append(of, styleIf(event.Result == state.WriteFailed || event.Result == state.WriteRefused, styleBad).of(wroteOnce(event)))
+				of = append(of, widget.StyleIf(event.Result == state.WriteFailed || event.Result == state.WriteRefused, widget.Bad).Of(wroteOnce(event)))
 			}
-			return []cell{at, source, toldSpans(event, of)}
+			return []widget.Cell{at, source, toldSpans(event, of)}
 		}
-		what := cell{styleDim.of("write "), styleIf(event.Result == state.WriteFailed || event.Result == state.WriteRefused, styleBad).of(d.Text)}
+		what := widget.Cell{widget.Dim.Of("write "), widget.StyleIf(event.Result == state.WriteFailed || event.Result == state.WriteRefused, widget.Bad).Of(d.Text)}
 		if d.Subject != "" {
-			what = append(what, styleDim.of(" ← sync of "+d.Subject))
+			what = append(what, widget.Dim.Of(" ← sync of "+d.Subject))
 		} else if event.Cause.Kind != "" {
-			what = append(what, styleDim.of(" ← "+event.Cause.String()))
+			what = append(what, widget.Dim.Of(" ← "+event.Cause.String()))
 		}
-		return []cell{at, source, what}
+		return []widget.Cell{at, source, what}
 	case state.KeyFinished:
-		return []cell{at, source, {styleBold.of(d.Subject), badIf(event.Failed).of(" " + d.Text)}}
+		return []widget.Cell{at, source, {widget.Bold.Of(d.Subject), widget.BadIf(event.Failed).Of(" " + d.Text)}}
 	case state.ObjectChanged:
-		return []cell{at, word("event", styleAccent), {styleText.of(d.Subject), styleDim.of(" " + d.Text)}}
+		return []widget.Cell{at, widget.Word("event", widget.Accent), {widget.Text.Of(d.Subject), widget.Dim.Of(" " + d.Text)}}
 	case state.KeyAdded, state.KeyReady, state.KeyForgotten:
-		return []cell{at, source, {styleText.of(d.Subject), styleDim.of(" " + d.Text)}}
+		return []widget.Cell{at, source, {widget.Text.Of(d.Subject), widget.Dim.Of(" " + d.Text)}}
 	}
-	what := cell{styleText.of(d.Text)}
+	what := widget.Cell{widget.Text.Of(d.Text)}
 	if d.Subject != "" {
-		what = cell{styleBold.of(d.Subject), styleText.of(" " + d.Text)}
+		what = widget.Cell{widget.Bold.Of(d.Subject), widget.Text.Of(" " + d.Text)}
 	}
-	return []cell{at, source, what}
+	return []widget.Cell{at, source, what}
 }
 
 func detailWord(d state.Detail) string {
@@ -182,17 +183,17 @@ func (p *timelinePage) update(msg tea.Msg, e *env) tea.Cmd {
 
 func (p *timelinePage) key(key string, e *env) bool {
 	if p.story != nil {
-		return p.story.list.key(p.story.rows(e), key)
+		return p.story.list.Key(p.story.rows(e), key)
 	}
-	return p.list.key(p.rows(e), key)
+	return p.list.Key(p.rows(e), key)
 }
 
 func (p *timelinePage) view(e *env, w, h int) []string {
-	p.wide = w >= wide
+	p.wide = w >= widget.Wide
 	if p.story != nil {
 		rows := p.story.rows(e)
-		return beside(e.Theme, w, h, func(w, h int) []string { return p.story.list.view(e.Theme, rows, w, h, p.story.empty()) },
-			func(w int) []line {
+		return widget.Beside(e.Theme, w, h, func(w, h int) []string { return p.story.list.View(e.Theme, rows, w, h, p.story.empty()) },
+			func(w int) []widget.Line {
 				if r := p.story.current(e); r != nil && r.branch != nil {
 					return hopDetail(e, r.branch.First(), w)
 				}
@@ -201,11 +202,11 @@ func (p *timelinePage) view(e *env, w, h int) []string {
 	}
 	rows := p.rows(e)
 	empty := "Nothing has been observed yet."
-	if p.filter.text != "" || p.scope != "" {
+	if p.filter.Text != "" || p.scope != "" {
 		empty = "Nothing is left of the filter; esc shows all."
 	}
-	return beside(e.Theme, w, h, func(w, h int) []string { return p.list.view(e.Theme, rows, w, h, empty) },
-		func(w int) []line {
+	return widget.Beside(e.Theme, w, h, func(w, h int) []string { return p.list.View(e.Theme, rows, w, h, empty) },
+		func(w int) []widget.Line {
 			entry, ok := p.current(e)
 			if !ok {
 				return nil
@@ -278,12 +279,12 @@ func hopSubject(h *state.Hop) subject {
 
 func (p *timelinePage) filtering() *filtering {
 	if p.story != nil {
-		return &filtering{current: p.story.filter, set: func(f filter) {
+		return &filtering{current: p.story.filter, set: func(f widget.Filter) {
 			p.story.filter = f
 			p.story.draw()
 		}}
 	}
-	return &filtering{current: p.filter, set: func(f filter) {
+	return &filtering{current: p.filter, set: func(f widget.Filter) {
 		p.filter = f
 		p.kept.again()
 	}}
@@ -291,7 +292,7 @@ func (p *timelinePage) filtering() *filtering {
 
 func (p *timelinePage) back() bool {
 	switch {
-	case p.story != nil && p.story.filter.text != "":
+	case p.story != nil && p.story.filter.Text != "":
 		return false // the root takes the filter away
 	case p.story != nil:
 		p.story = nil
@@ -325,12 +326,12 @@ func (p *timelinePage) follow(s subject, e *env) tea.Cmd {
 func (p *timelinePage) focus(s subject, e *env) (tea.Cmd, bool) {
 	switch {
 	case s.kind == onController && s.controller != "":
-		p.story, p.scope, p.filter = nil, s.controller, filter{}
+		p.story, p.scope, p.filter = nil, s.controller, widget.Filter{}
 		p.kept.again()
-		p.list.selected, p.list.cursor = "", 1<<30
+		p.list.Selected, p.list.Cursor = "", 1<<30
 		return nil, true
 	case s.kind == onEvent && s.seq != 0:
-		p.story, p.scope, p.filter, p.detail = nil, "", filter{}, state.DetailAll
+		p.story, p.scope, p.filter, p.detail = nil, "", widget.Filter{}, state.DetailAll
 		p.kept.again()
 		rows := p.rows(e)
 		if rows.Find(entryID(s.seq)) < 0 && !p.renewals {
@@ -339,7 +340,7 @@ func (p *timelinePage) focus(s subject, e *env) (tea.Cmd, bool) {
 			rows = p.rows(e)
 		}
 		if at := rows.Find(entryID(s.seq)); at >= 0 {
-			p.list.to(rows, at)
+			p.list.To(rows, at)
 		}
 		return nil, true
 	case s.kind == onWrite && s.seq != 0, s.kind == onKey && s.key != "",

@@ -9,6 +9,7 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"github.com/kctl-ctrl/kctl-ctrl/render"
+	"github.com/kctl-ctrl/kctl-ctrl/tui/widget"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/document"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
@@ -16,7 +17,7 @@ import (
 // treePage is page 5: who owns what.
 type treePage struct {
 	base
-	list list
+	list widget.List
 	// subject is the object whose tree is shown, nil for the trees of a
 	// namespace; past are the subjects before it.
 	subject *state.Ref
@@ -174,7 +175,7 @@ func (p *treePage) took(e *env, tree *grown) tea.Cmd {
 		return nil
 	}
 	p.tree, p.print = tree, tree.print(e.snap)
-	p.list.columns = tree.columns()
+	p.list.Columns = tree.columns()
 	if p.follow != nil {
 		p.reveal(*p.follow)
 	}
@@ -182,7 +183,7 @@ func (p *treePage) took(e *env, tree *grown) tea.Cmd {
 	if p.follow != nil {
 		for i, r := range p.rows.rows {
 			if !r.Absent && r.Object.Same(*p.follow) {
-				p.list.to(p.rows, i)
+				p.list.To(p.rows, i)
 				break
 			}
 		}
@@ -209,8 +210,8 @@ func (p *treePage) flatten(e *env) {
 	}
 	p.rows = p.tree.flatten(p.isFolded, p.filter)
 	tree := p.tree
-	p.rows.cells = func(r treeRow) []cell { return tree.cells(e, r) }
-	p.list.sync(p.rows)
+	p.rows.cells = func(r treeRow) []widget.Cell { return tree.cells(e, r) }
+	p.list.Sync(p.rows)
 }
 
 // reveal unfolds what is above an object.
@@ -250,7 +251,7 @@ func (p *treePage) leave(to *state.Ref) {
 		follow = p.subject
 	}
 	p.subject, p.follow, p.tree, p.built, p.cascade = to, follow, nil, nil, nil
-	p.filter, p.folds, p.list.selected = filter{}, map[string]bool{}, ""
+	p.filter, p.folds, p.list.Selected = widget.Filter{}, map[string]bool{}, ""
 	p.rows = &treeRows{}
 }
 
@@ -267,7 +268,7 @@ func (p *treePage) filtering() *filtering {
 	if p.cascade != nil {
 		return nil
 	}
-	return &filtering{current: p.filter, set: func(f filter) {
+	return &filtering{current: p.filter, set: func(f widget.Filter) {
 		p.filter = f
 		if p.tree != nil {
 			cells := p.rows.cells
@@ -281,7 +282,7 @@ func (p *treePage) key(key string, e *env) bool {
 	if p.cascade != nil {
 		return p.cascade.key(key)
 	}
-	return p.list.key(p.rows, key)
+	return p.list.Key(p.rows, key)
 }
 
 // back leaves the preview, or goes to the tree from which t came here.
@@ -327,20 +328,20 @@ func (p *treePage) title(e *env) string {
 }
 
 func (p *treePage) current() *treeRow {
-	p.list.sync(p.rows)
-	if p.list.cursor >= len(p.rows.rows) {
+	p.list.Sync(p.rows)
+	if p.list.Cursor >= len(p.rows.rows) {
 		return nil
 	}
-	return &p.rows.rows[p.list.cursor]
+	return &p.rows.rows[p.list.Cursor]
 }
 
 func (p *treePage) view(e *env, w, h int) []string {
 	if p.cascade != nil {
 		return p.cascade.view(e, w, h)
 	}
-	return beside(e.Theme, w, h,
-		func(w, h int) []string { return p.list.view(e.Theme, p.rows, w, h, p.empty(e)) },
-		func(w int) []line { return p.detail(e, p.current(), w) })
+	return widget.Beside(e.Theme, w, h,
+		func(w, h int) []string { return p.list.View(e.Theme, p.rows, w, h, p.empty(e)) },
+		func(w int) []widget.Line { return p.detail(e, p.current(), w) })
 }
 
 // empty says why there is no row.
@@ -352,7 +353,7 @@ func (p *treePage) empty(e *env) string {
 		return "Looking into the journal…"
 	case p.tree == nil:
 		return "Asking who owns what…"
-	case p.filter.text != "":
+	case p.filter.Text != "":
 		return "Nothing here matches the filter."
 	case p.subject != nil && e.Owners == nil:
 		return "No informer has this object."

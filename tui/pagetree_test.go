@@ -11,6 +11,7 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 	"github.com/muesli/termenv"
 
+	"github.com/kctl-ctrl/kctl-ctrl/tui/widget"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/document"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
@@ -310,7 +311,7 @@ func largeTree(sets, pods int) document.OwnerTree {
 
 // BenchmarkTreeView draws a frame after a key, of 150,000 pods, all unfolded.
 func BenchmarkTreeView(b *testing.B) {
-	theme, err := NewTheme("default", termenv.ANSI256)
+	theme, err := widget.NewTheme("default", termenv.ANSI256)
 	if err != nil {
 		b.Fatal(err)
 	}

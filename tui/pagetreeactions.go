@@ -7,6 +7,7 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"github.com/kctl-ctrl/kctl-ctrl/render"
+	"github.com/kctl-ctrl/kctl-ctrl/tui/widget"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/document"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
@@ -61,7 +62,7 @@ func (p *treePage) actions(e *env) []action {
 		{keys: []string{"T"}, help: "Follow it on the timeline.", off: nothing, do: func() tea.Cmd { return p.jump(pageTimeline, o) }},
 		{keys: []string{"C"}, help: "Show it in the cache.", off: absent, do: func() tea.Cmd { return p.jump(pageInformers, o) }},
 		{keys: []string{"m"}, help: "Show what could not be read.", off: noGaps, do: func() tea.Cmd {
-			return send(showMsg{text: proseOf("What is missing from this tree", p.missing()...)})
+			return send(showMsg{text: widget.ProseOf("What is missing from this tree", p.missing()...)})
 		}},
 		{keys: []string{"r"}, help: "Ask again now.", do: func() tea.Cmd { return p.ask(e) }},
 		{keys: []string{"h"}, help: "Fold it, or go to its owner.", off: nothing, do: func() tea.Cmd {
@@ -69,7 +70,7 @@ func (p *treePage) actions(e *env) []action {
 				return p.fold(e, r, true)
 			}
 			if r.parent >= 0 {
-				p.list.to(p.rows, r.parent)
+				p.list.To(p.rows, r.parent)
 			}
 			return nil
 		}},
@@ -77,7 +78,7 @@ func (p *treePage) actions(e *env) []action {
 			if r.folded {
 				return p.fold(e, r, false)
 			}
-			p.list.move(p.rows, 1)
+			p.list.Move(p.rows, 1)
 			return nil
 		}},
 		{keys: []string{"F"}, help: "Fold all but the roots.", do: func() tea.Cmd { return p.foldAll(e, true) }},
@@ -123,12 +124,12 @@ func (p *treePage) foldAll(e *env, folded bool) tea.Cmd {
 		return nil
 	}
 	// The cursor goes to the root that it is below.
-	at := p.list.cursor
+	at := p.list.Cursor
 	for folded && at < len(p.rows.rows) && p.rows.rows[at].parent >= 0 {
 		at = p.rows.rows[at].parent
 	}
 	if at < len(p.rows.rows) {
-		p.list.selected, p.list.cursor = p.rows.rows[at].id, at
+		p.list.Selected, p.list.Cursor = p.rows.rows[at].id, at
 	}
 	for _, root := range p.tree.tree.Roots {
 		root.Walk(func(n *document.OwnerNode) {
@@ -146,11 +147,11 @@ func (p *treePage) jump(to pageID, o document.OwnedObject) tea.Cmd {
 }
 
 func (p *treePage) open(key, title string) tea.Cmd {
-	view := func(e *env) *textView {
-		return &textView{title: title, lines: func(w int) []line {
+	view := func(e *env) *widget.TextView {
+		return &widget.TextView{Title: title, Lines: func(w int) []widget.Line {
 			at, ok := p.rows.byKey[key]
 			if !ok {
-				return []line{{styleWarn.of(" It is not in the tree any more.")}}
+				return []widget.Line{{widget.Warn.Of(" It is not in the tree any more.")}}
 			}
 			return p.detail(e, &p.rows.rows[at], w)
 		}}
@@ -160,7 +161,7 @@ func (p *treePage) open(key, title string) tea.Cmd {
 
 // choose asks for the namespace of the roots.
 func (p *treePage) choose(e *env) tea.Cmd {
-	return send(promptMsg{label: "roots of namespace (* for all): ", value: p.namespace(e), done: func(text string) tea.Cmd {
+	return send(promptMsg{Label: "roots of namespace (* for all): ", Value: p.namespace(e), Done: func(text string) tea.Cmd {
 		text = strings.TrimSpace(text)
 		if text == "" {
 			return nil

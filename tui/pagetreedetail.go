@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/kctl-ctrl/kctl-ctrl/render"
+	"github.com/kctl-ctrl/kctl-ctrl/tui/widget"
 )
 
 // plain has every object, folded or not.
@@ -23,7 +24,7 @@ func (p *treePage) plain(*env) []plainRow {
 			text = append(text, "namespace "+r.Object.Namespace)
 		}
 		ready, status := nodeStatus(r.OwnerNode)
-		if words := strings.TrimSpace(ready + " " + status.text()); words != "" {
+		if words := strings.TrimSpace(ready + " " + status.Text()); words != "" {
 			text = append(text, "status "+words)
 		}
 		if words := ownership(r.Edge); words != "" {
@@ -41,33 +42,33 @@ func (p *treePage) plain(*env) []plainRow {
 }
 
 // detail is all that is known of one object.
-func (p *treePage) detail(e *env, r *treeRow, w int) []line {
+func (p *treePage) detail(e *env, r *treeRow, w int) []widget.Line {
 	if r == nil {
 		return nil
 	}
 	o := r.Object
-	out := []line{heading(render.KindName(o))}
-	out = append(out, fact("type", o.Type(), styleText)...)
-	out = append(out, fact("namespace", cmp.Or(o.Namespace, "none: it is cluster-scoped"), styleText)...)
-	out = append(out, fact("uid", o.UID, styleText)...)
+	out := []widget.Line{widget.Heading(render.KindName(o))}
+	out = append(out, widget.Fact("type", o.Type(), widget.Text)...)
+	out = append(out, widget.Fact("namespace", cmp.Or(o.Namespace, "none: it is cluster-scoped"), widget.Text)...)
+	out = append(out, widget.Fact("uid", o.UID, widget.Text)...)
 	if r.Absent {
-		out = append(out, fact("exists", "no: it is known from references to it only", styleWarn)...)
+		out = append(out, widget.Fact("exists", "no: it is known from references to it only", widget.Warn)...)
 	}
 	if !o.Created.IsZero() {
-		out = append(out, fact("age", e.ago(o.Created), styleText)...)
+		out = append(out, widget.Fact("age", e.ago(o.Created), widget.Text)...)
 	}
 	if r.Status != nil {
-		out = append(out, fact("status", strings.TrimSpace(r.Status.Ready+" "+r.Status.State), healthStyle(r.Status.Health))...)
-		out = append(out, indent(wrapped(r.Status.Message, w-4, styleText), 3)...)
+		out = append(out, widget.Fact("status", strings.TrimSpace(r.Status.Ready+" "+r.Status.State), healthStyle(r.Status.Health))...)
+		out = append(out, widget.Indent(widget.Wrapped(r.Status.Message, w-4, widget.Text), 3)...)
 	}
 	if !o.Deleting.IsZero() {
-		out = append(out, fact("deleting", "since "+e.clock(o.Deleting)+", held by the finalizers below", styleWarn)...)
+		out = append(out, widget.Fact("deleting", "since "+e.clock(o.Deleting)+", held by the finalizers below", widget.Warn)...)
 	}
-	out = append(out, fact("last event", lastEvent(e, o.Ref), styleText)...)
+	out = append(out, widget.Fact("last event", lastEvent(e, o.Ref), widget.Text)...)
 	if note, style := nodeNote(r.OwnerNode); note != "" {
-		out = append(out, indent(wrapped(note, w-2, style), 1)...)
+		out = append(out, widget.Indent(widget.Wrapped(note, w-2, style), 1)...)
 	}
-	out = append(out, line{}, heading("Owners"))
+	out = append(out, widget.Line{}, widget.Heading("Owners"))
 	for _, ref := range o.Owners {
 		words := ref.Kind + " " + ref.Name
 		if ref.Controller {
@@ -83,21 +84,21 @@ func (p *treePage) detail(e *env, r *treeRow, w int) []line {
 		if !there {
 			words += ", not in this tree"
 		}
-		out = append(out, indent(wrapped(words, w-2, styleText), 1)...)
+		out = append(out, widget.Indent(widget.Wrapped(words, w-2, widget.Text), 1)...)
 	}
 	if len(o.Owners) == 0 {
-		out = append(out, line{styleDim.of(" none")})
+		out = append(out, widget.Line{widget.Dim.Of(" none")})
 	}
 	if e.Owners == nil {
-		out = append(out, indent(wrapped("The journal knows the managing owner only: neither others, nor blockOwnerDeletion, finalizers and status.", w-2, styleDim), 1)...)
+		out = append(out, widget.Indent(widget.Wrapped("The journal knows the managing owner only: neither others, nor blockOwnerDeletion, finalizers and status.", w-2, widget.Dim), 1)...)
 		return out
 	}
-	out = append(out, line{}, heading("Finalizers"))
+	out = append(out, widget.Line{}, widget.Heading("Finalizers"))
 	for _, f := range o.Finalizers {
-		out = append(out, line{styleText.of(" " + f)})
+		out = append(out, widget.Line{widget.Text.Of(" " + f)})
 	}
 	if len(o.Finalizers) == 0 {
-		out = append(out, line{styleDim.of(" none")})
+		out = append(out, widget.Line{widget.Dim.Of(" none")})
 	}
 	return out
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/kctl-ctrl/kctl-ctrl/render"
+	"github.com/kctl-ctrl/kctl-ctrl/tui/widget"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/document"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
@@ -113,12 +114,12 @@ type treeRows struct {
 	rows  []treeRow
 	byID  map[string]int
 	byKey map[string]int
-	cells func(treeRow) []cell
+	cells func(treeRow) []widget.Cell
 }
 
-func (r *treeRows) Len() int           { return len(r.rows) }
-func (r *treeRows) ID(i int) string    { return r.rows[i].id }
-func (r *treeRows) Cells(i int) []cell { return r.cells(r.rows[i]) }
+func (r *treeRows) Len() int                  { return len(r.rows) }
+func (r *treeRows) ID(i int) string           { return r.rows[i].id }
+func (r *treeRows) Cells(i int) []widget.Cell { return r.cells(r.rows[i]) }
 
 // Find is the place of a row, or of its object where that hangs on another owner
 // now.
@@ -134,10 +135,10 @@ func (r *treeRows) Find(id string) int {
 
 // flatten makes the rows. Folded tells by its key whether what is below a node
 // is hidden; a filter shows all that matches.
-func (g *grown) flatten(isFolded func(key string) bool, f filter) *treeRows {
+func (g *grown) flatten(isFolded func(key string) bool, f widget.Filter) *treeRows {
 	out := &treeRows{byID: map[string]int{}, byKey: map[string]int{}}
 	var keep map[*document.OwnerNode]bool
-	if !f.matchesAll() {
+	if !f.MatchesAll() {
 		keep = map[*document.OwnerNode]bool{}
 		for _, root := range g.tree.Roots {
 			matching(root, f, keep)
@@ -191,14 +192,14 @@ func (g *grown) flatten(isFolded func(key string) bool, f filter) *treeRows {
 }
 
 // matching keeps the nodes that a filter shows, and those above them.
-func matching(n *document.OwnerNode, f filter, keep map[*document.OwnerNode]bool) bool {
+func matching(n *document.OwnerNode, f widget.Filter, keep map[*document.OwnerNode]bool) bool {
 	fields := []string{render.KindName(n.Object), n.Object.Namespace, n.Object.Type()}
 	fields = append(fields, n.Object.Finalizers...)
 	if n.Status != nil {
 		fields = append(fields, n.Status.State)
 	}
 	note, _ := nodeNote(n)
-	yes := f.matches(append(fields, note)...)
+	yes := f.Matches(append(fields, note)...)
 	for _, d := range n.Dependents {
 		if matching(d, f, keep) {
 			yes = true
@@ -211,65 +212,65 @@ func matching(n *document.OwnerNode, f filter, keep map[*document.OwnerNode]bool
 }
 
 // columns are those that a tree has something for.
-func (g *grown) columns() []column {
-	out := []column{{title: "NAME", grow: true, min: 32}}
+func (g *grown) columns() []widget.Column {
+	out := []widget.Column{{Title: "NAME", Grow: true, Min: 32}}
 	if g.namespaces {
-		out = append(out, column{title: "NAMESPACE", max: 30, drop: 3})
+		out = append(out, widget.Column{Title: "NAMESPACE", Max: 30, Drop: 3})
 	}
 	if g.statuses {
-		out = append(out, column{title: "READY"}, column{title: "STATUS", min: 9, max: 24})
+		out = append(out, widget.Column{Title: "READY"}, widget.Column{Title: "STATUS", Min: 9, Max: 24})
 	}
 	if g.ages {
-		out = append(out, column{title: "AGE", right: true, min: 4, drop: 5})
+		out = append(out, widget.Column{Title: "AGE", Right: true, Min: 4, Drop: 5})
 	}
-	out = append(out, column{title: "LAST EVENT", max: 16, drop: 2}, column{title: "OWNERSHIP", drop: 1})
+	out = append(out, widget.Column{Title: "LAST EVENT", Max: 16, Drop: 2}, widget.Column{Title: "OWNERSHIP", Drop: 1})
 	if g.finalizers {
-		out = append(out, column{title: "FINALIZERS", max: 40, drop: 4})
+		out = append(out, widget.Column{Title: "FINALIZERS", Max: 40, Drop: 4})
 	}
 	if g.notes {
-		out = append(out, column{title: "NOTES", grow: true, min: 14})
+		out = append(out, widget.Column{Title: "NOTES", Grow: true, Min: 14})
 	}
 	return out
 }
 
-func (g *grown) cells(e *env, r treeRow) []cell {
-	name := cell{styleDim.of(r.lead), nameStyle(r.OwnerNode).of(render.KindName(r.Object))}
+func (g *grown) cells(e *env, r treeRow) []widget.Cell {
+	name := widget.Cell{widget.Dim.Of(r.lead), nameStyle(r.OwnerNode).Of(render.KindName(r.Object))}
 	if r.folded {
-		name = append(name, styleAccent.of(fmt.Sprintf(" [+%d]", len(r.Dependents))))
+		name = append(name, widget.Accent.Of(fmt.Sprintf(" [+%d]", len(r.Dependents))))
 	}
 	if r.Hidden > 0 {
-		name = append(name, styleWarn.of(fmt.Sprintf(" [%d more not shown]", r.Hidden)))
+		name = append(name, widget.Warn.Of(fmt.Sprintf(" [%d more not shown]", r.Hidden)))
 	}
-	out := []cell{name}
+	out := []widget.Cell{name}
 	if g.namespaces {
-		out = append(out, word(r.Object.Namespace, styleDim))
+		out = append(out, widget.Word(r.Object.Namespace, widget.Dim))
 	}
 	if g.statuses {
 		ready, status := nodeStatus(r.OwnerNode)
-		out = append(out, plainCell(ready), status)
+		out = append(out, widget.Plain(ready), status)
 	}
 	if g.ages {
-		out = append(out, plainCell(e.ago(r.Object.Created)))
+		out = append(out, widget.Plain(e.ago(r.Object.Created)))
 	}
-	out = append(out, word(lastEvent(e, r.Object.Ref), styleDim), word(ownership(r.Edge), styleDim))
+	out = append(out, widget.Word(lastEvent(e, r.Object.Ref), widget.Dim), widget.Word(ownership(r.Edge), widget.Dim))
 	if g.finalizers {
-		out = append(out, word(strings.Join(r.Object.Finalizers, ","), warnIf(!r.Object.Deleting.IsZero())))
+		out = append(out, widget.Word(strings.Join(r.Object.Finalizers, ","), widget.WarnIf(!r.Object.Deleting.IsZero())))
 	}
 	if g.notes {
 		note, style := nodeNote(r.OwnerNode)
-		out = append(out, word(note, style))
+		out = append(out, widget.Word(note, style))
 	}
 	return out
 }
 
-func nameStyle(n *document.OwnerNode) styleName {
+func nameStyle(n *document.OwnerNode) widget.Style {
 	switch {
 	case n.Absent:
-		return styleDim
+		return widget.Dim
 	case n.Target:
-		return styleBold
+		return widget.Bold
 	}
-	return styleText
+	return widget.Text
 }
 
 func ownership(edge *document.OwnerEdge) string {
@@ -280,11 +281,11 @@ func ownership(edge *document.OwnerEdge) string {
 }
 
 // nodeNote is what is odd about a node.
-func nodeNote(n *document.OwnerNode) (string, styleName) {
+func nodeNote(n *document.OwnerNode) (string, widget.Style) {
 	note, wrong := render.TreeNotes(n)
-	style := styleWarn
+	style := widget.Warn
 	if wrong {
-		style = styleBad
+		style = widget.Bad
 	}
 	if o := n.Object; !o.Deleting.IsZero() && len(o.Finalizers) > 0 {
 		held := "held by " + strings.Join(o.Finalizers, ", ")
@@ -297,12 +298,12 @@ func nodeNote(n *document.OwnerNode) (string, styleName) {
 }
 
 // nodeStatus is an object's readiness and its state, in words.
-func nodeStatus(n *document.OwnerNode) (ready string, status cell) {
+func nodeStatus(n *document.OwnerNode) (ready string, status widget.Cell) {
 	switch {
 	case n.Status != nil:
-		return n.Status.Ready, word(n.Status.State, healthStyle(n.Status.Health))
+		return n.Status.Ready, widget.Word(n.Status.State, healthStyle(n.Status.Health))
 	case !n.Object.Deleting.IsZero():
-		return "", word("Terminating", styleWarn)
+		return "", widget.Word("Terminating", widget.Warn)
 	}
 	return "", nil
 }

@@ -2,11 +2,13 @@ package tui
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	tea "github.com/charmbracelet/bubbletea"
 
 	"github.com/kctl-ctrl/kctl-ctrl/render"
+	"github.com/kctl-ctrl/kctl-ctrl/tui/widget"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -14,7 +16,7 @@ import (
 type writesPage struct {
 	base
 	linking
-	list  list
+	list  widget.List
 	kept  kept[*state.Write]
 	scope subject
 	// beats: the heartbeats of nodes are shown too.
@@ -27,15 +29,15 @@ func newWritesPage() page {
 	return &writesPage{
 		linking: linking{page: pageWrites},
 		kept:    kept[*state.Write]{seq: func(w *state.Write) uint64 { return w.Seq }},
-		list: list{columns: []column{
-			{title: "TIME", min: 12, drop: 3},
-			{title: "CONTROLLER", max: 24, grow: true, min: 11},
-			{title: "KEY", max: 40, grow: true, min: 8, drop: 1, ends: true},
-			{title: "VERB", min: 6},
-			{title: "OBJECT", grow: true, min: 20, ends: true},
-			{title: "RESULT", min: 7},
-			{title: "STATUS", right: true},
-			{title: "TOOK", right: true, min: 6, drop: 2},
+		list: widget.List{Columns: []widget.Column{
+			{Title: "TIME", Min: 12, Drop: 3},
+			{Title: "CONTROLLER", Max: 24, Grow: true, Min: 11},
+			{Title: "KEY", Max: 40, Grow: true, Min: 8, Drop: 1, Ends: true},
+			{Title: "VERB", Min: 6},
+			{Title: "OBJECT", Grow: true, Min: 20, Ends: true},
+			{Title: "RESULT", Min: 7},
+			{Title: "STATUS", Right: true},
+			{Title: "TOOK", Right: true, Min: 6, Drop: 2},
 		}},
 	}
 }
@@ -49,30 +51,30 @@ func (p *writesPage) shows(w *state.Write) bool {
 		s.queue != "" && w.Cause.Queue != s.queue,
 		s.object.Resource != "" && !w.Object.Same(s.object):
 		return false
-	case p.filter.matchesAll():
+	case p.filter.MatchesAll():
 		return true
 	}
-	return p.filter.matches(w.Controller, w.Cause.Key, w.Verb, writeObject(w.WriteFinished), w.Object.Type(), resultWord(w.WriteFinished), w.Message)
+	return p.filter.Matches(w.Controller, w.Cause.Key, w.Verb, writeObject(w.WriteFinished), w.Object.Type(), resultWord(w.WriteFinished), w.Message)
 }
 
 func (p *writesPage) rows(e *env) keptRows[*state.Write] {
-	follows := p.list.cursor == 0
+	follows := p.list.Cursor == 0
 	if p.kept.look(e.snap, e.snap.Writes, p.shows) && follows {
-		p.list.selected, p.list.top = "", 0
+		p.list.Selected, p.list.Top = "", 0
 	}
-	return keptRows[*state.Write]{&p.kept, true, func(w *state.Write) []cell { return writeCells(e, w) }}
+	return keptRows[*state.Write]{&p.kept, true, func(w *state.Write) []widget.Cell { return writeCells(e, w) }}
 }
 
-func writeCells(e *env, w *state.Write) []cell {
-	return []cell{
-		word(e.clock(w.At), styleDim),
-		plainCell(render.ShortName(w.Controller)),
-		word(w.Cause.Key, styleDim),
-		word(w.Verb, verbStyle(w.Verb)),
-		plainCell(writeObject(w.WriteFinished)),
-		word(resultWord(w.WriteFinished), resultStyle(w.Result)),
-		word(statusCode(w.Status), badIf(w.Status >= 400)),
-		plainCell(durationOf(w.Duration)),
+func writeCells(e *env, w *state.Write) []widget.Cell {
+	return []widget.Cell{
+		widget.Word(e.clock(w.At), widget.Dim),
+		widget.Plain(render.ShortName(w.Controller)),
+		widget.Word(w.Cause.Key, widget.Dim),
+		widget.Word(w.Verb, verbStyle(w.Verb)),
+		widget.Plain(writeObject(w.WriteFinished)),
+		widget.Word(resultWord(w.WriteFinished), resultStyle(w.Result)),
+		widget.Word(statusCode(w.Status), widget.BadIf(w.Status >= 400)),
+		widget.Plain(widget.DurationOf(w.Duration)),
 	}
 }
 
@@ -99,31 +101,31 @@ func resultWord(w state.WriteFinished) string {
 	return string(w.Result)
 }
 
-func resultStyle(r state.WriteResult) styleName {
+func resultStyle(r state.WriteResult) widget.Style {
 	switch r {
 	case state.WriteDone:
-		return styleGood
+		return widget.Good
 	case state.WriteDry:
-		return styleWarn
+		return widget.Warn
 	}
-	return styleBad
+	return widget.Bad
 }
 
-func verbStyle(verb string) styleName {
+func verbStyle(verb string) widget.Style {
 	switch {
 	case verb == "create":
-		return styleGood
+		return widget.Good
 	case strings.HasPrefix(verb, "delete"):
-		return styleWarn
+		return widget.Warn
 	}
-	return styleText
+	return widget.Text
 }
 
 func statusCode(n int) string {
 	if n == 0 {
 		return ""
 	}
-	return itoa(n)
+	return strconv.Itoa(n)
 }
 
 func (p *writesPage) title(e *env) string {
@@ -171,13 +173,13 @@ func (p *writesPage) update(msg tea.Msg, e *env) tea.Cmd {
 	return nil
 }
 
-func (p *writesPage) key(key string, e *env) bool { return p.list.key(p.rows(e), key) }
+func (p *writesPage) key(key string, e *env) bool { return p.list.Key(p.rows(e), key) }
 
 func (p *writesPage) view(e *env, w, h int) []string {
-	p.wide = w >= wide
+	p.wide = w >= widget.Wide
 	rows := p.rows(e)
-	return beside(e.Theme, w, h, func(w, h int) []string { return p.list.view(e.Theme, rows, w, h, p.empty()) },
-		func(w int) []line {
+	return widget.Beside(e.Theme, w, h, func(w, h int) []string { return p.list.View(e.Theme, rows, w, h, p.empty()) },
+		func(w int) []widget.Line {
 			if c := p.current(e); c != nil {
 				return writeDetail(e, c, p.hop(c.Seq), w)
 			}
@@ -186,7 +188,7 @@ func (p *writesPage) view(e *env, w, h int) []string {
 }
 
 func (p *writesPage) empty() string {
-	if p.filter.text != "" || p.scope.kind != onNothing {
+	if p.filter.Text != "" || p.scope.kind != onNothing {
 		return "No write is left of the filter; esc shows all."
 	}
 	return "Nothing has been written yet."
@@ -240,10 +242,10 @@ func openWrite(e *env, w *state.Write) tea.Cmd {
 	snap := e.snap
 	return func() tea.Msg {
 		hop := state.Link(snap).Hop(w.Seq)
-		return openMsg{func(e *env) *textView {
-			return &textView{
-				title: "Write " + w.Verb + " " + writeObject(w.WriteFinished), copy: writeText(w.WriteFinished),
-				lines: func(width int) []line { return writeDetail(e, w, hop, width) },
+		return openMsg{func(e *env) *widget.TextView {
+			return &widget.TextView{
+				Title: "Write " + w.Verb + " " + writeObject(w.WriteFinished), Copy: writeText(w.WriteFinished),
+				Lines: func(width int) []widget.Line { return writeDetail(e, w, hop, width) },
 			}
 		}}
 	}
@@ -287,7 +289,7 @@ func jumps(s subject, nothing string, from pageID) []action {
 }
 
 func (p *writesPage) filtering() *filtering {
-	return &filtering{current: p.filter, set: func(f filter) {
+	return &filtering{current: p.filter, set: func(f widget.Filter) {
 		p.filter = f
 		p.kept.again()
 	}}
@@ -323,12 +325,12 @@ func (p *writesPage) focus(s subject, e *env) (tea.Cmd, bool) {
 	if s.kind != onWrite && scope.controller == "" && scope.object.Resource == "" {
 		return nil, false
 	}
-	p.scope, p.filter = scope, filter{}
+	p.scope, p.filter = scope, widget.Filter{}
 	p.kept.again()
-	p.list.toTop()
+	p.list.ToTop()
 	rows := p.rows(e)
 	if at := rows.Find(entryID(s.seq)); s.kind == onWrite && at >= 0 {
-		p.list.to(rows, at)
+		p.list.To(rows, at)
 	}
 	return nil, true
 }

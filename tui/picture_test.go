@@ -9,6 +9,8 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 	"github.com/muesli/termenv"
+
+	"github.com/kctl-ctrl/kctl-ctrl/tui/widget"
 )
 
 // The renderer of the screenshots is in the tests because only a test draws them:
@@ -247,9 +249,9 @@ func readPicture(t *testing.T, svg string, rows int) string {
 func TestPicture(t *testing.T) {
 	theme := testTheme(t, "default", termenv.ANSI)
 	lines := []string{
-		line{styleText.of("a<b>&\"c\"   世界  "), styleBad.of("bad")}.draw(theme, 30, false, styleText),
-		line{styleDim.of(" ├ x"), styleText.of("  under")}.draw(theme, 30, false, styleSelected),
-		line{styleDry.of(" DRY-RUN "), styleTitle.of(" title")}.draw(theme, 30, false, styleText),
+		widget.Line{widget.Text.Of("a<b>&\"c\"   世界  "), widget.Bad.Of("bad")}.Draw(theme, 30, false, widget.Text),
+		widget.Line{widget.Dim.Of(" ├ x"), widget.Text.Of("  under")}.Draw(theme, 30, false, widget.Selected),
+		widget.Line{widget.Dry.Of(" DRY-RUN "), widget.Title.Of(" title")}.Draw(theme, 30, false, widget.Text),
 	}
 	svg, err := picture(strings.Join(lines, "\n"), `<"names">`, 30, 3)
 	if err != nil {

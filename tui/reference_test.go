@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	tea "github.com/charmbracelet/bubbletea"
+
+	"github.com/kctl-ctrl/kctl-ctrl/tui/widget"
 )
 
 // TestReference writes the parts of docs/tui.md that are of the tables by which the
@@ -198,10 +200,10 @@ func TestReferenceHasTheCursorKeys(t *testing.T) {
 	}
 	ofLists, ofTexts := named(cursorKeys()), append(named(cursorKeys()), named(textKeys())...)
 	for _, key := range all {
-		if got := (&list{}).key(slice[int]{}, key); got != slices.Contains(ofLists, key) {
+		if got := (&widget.List{}).Key(widget.Slice[int]{}, key); got != slices.Contains(ofLists, key) {
 			t.Errorf("%q moves a cursor: %v, and the reference says otherwise", key, got)
 		}
-		if got := (&textView{}).key(key); got != slices.Contains(ofTexts, key) {
+		if got := (&widget.TextView{}).Key(key); got != slices.Contains(ofTexts, key) {
 			t.Errorf("%q scrolls a text: %v, and the reference says otherwise", key, got)
 		}
 	}
@@ -218,7 +220,7 @@ func TestReadmeNamesThePages(t *testing.T) {
 			t.Errorf("README.md has no row of page %d %s", row.id, row.name)
 		}
 	}
-	for _, theme := range Themes() {
+	for _, theme := range widget.Themes() {
 		if !strings.Contains(string(text), code(theme)) {
 			t.Errorf("README.md does not name the theme %s", theme)
 		}

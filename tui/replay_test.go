@@ -152,14 +152,14 @@ func TestControllersAreSorted(t *testing.T) {
 	page := s.pages[pageControllers].(*controllersPage)
 	for _, by := range controllerSorts()[1:] {
 		s.press("o").has("; by " + string(by))
-		rows := page.rows(s.env).items
+		rows := page.rows(s.env).Items
 		for i := 1; i < len(rows); i++ {
 			if by.compare(rows[i-1], rows[i]) > 0 {
 				t.Errorf("by %s: %s comes before %s", by, rows[i-1].Name, rows[i].Name)
 			}
 		}
 	}
-	if rows := page.rows(s.env).items; rows[0].Writes.Total() == 0 {
+	if rows := page.rows(s.env).Items; rows[0].Writes.Total() == 0 {
 		t.Error("by writes: the first has none")
 	}
 	s.press("o").hasNot("; by ")

@@ -14,6 +14,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 	"github.com/muesli/termenv"
 
+	"github.com/kctl-ctrl/kctl-ctrl/tui/widget"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -49,9 +50,9 @@ func newScreen(t testing.TB, o Options, snap *state.Snapshot, w, h int) *screen 
 	return s
 }
 
-func testTheme(t testing.TB, name string, profile Profile) *Theme {
+func testTheme(t testing.TB, name string, profile widget.Profile) *widget.Theme {
 	t.Helper()
-	theme, err := NewTheme(name, profile)
+	theme, err := widget.NewTheme(name, profile)
 	if err != nil {
 		t.Fatal(err)
 	}

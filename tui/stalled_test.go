@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"strconv"
 	"testing"
 	"time"
 
@@ -16,7 +17,7 @@ func TestStalledQueueIsAnAlarm(t *testing.T) {
 	after := state.Fold(snap, state.Entry{Seq: snap.Seq + 1, At: s.env.now, Event: stalled})
 	s.show(after)
 	for _, row := range s.table {
-		s.press(itoa(int(row.id))).has("QUEUE STALLED: deployment shop/web: a key has been ready for 12s while 5 workers are idle")
+		s.press(strconv.Itoa(int(row.id))).has("QUEUE STALLED: deployment shop/web: a key has been ready for 12s while 5 workers are idle")
 	}
 	stalled.Resumed = true
 	s.show(state.Fold(after, state.Entry{Seq: after.Seq + 1, At: s.env.now, Event: stalled}))

@@ -6,14 +6,15 @@ import (
 	"time"
 
 	"github.com/kctl-ctrl/kctl-ctrl/render"
+	"github.com/kctl-ctrl/kctl-ctrl/tui/widget"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
 // story is the cascade in which one subject stands, as rows.
 type story struct {
 	of     subject
-	list   list
-	filter filter
+	list   widget.List
+	filter widget.Filter
 	// apart has the groups whose members are shown one by one.
 	apart map[string]bool
 
@@ -37,10 +38,10 @@ type storyRow struct {
 }
 
 func newStory(of subject) *story {
-	return &story{of: of, apart: map[string]bool{}, list: list{columns: []column{
-		{title: "SINCE", right: true, min: 9, max: 12},
-		{title: "HOP", right: true, min: 8, max: 14},
-		{title: "WHAT", grow: true, min: 30},
+	return &story{of: of, apart: map[string]bool{}, list: widget.List{Columns: []widget.Column{
+		{Title: "SINCE", Right: true, Min: 9, Max: 12},
+		{Title: "HOP", Right: true, Min: 8, Max: 14},
+		{Title: "WHAT", Grow: true, Min: 30},
 	}}}
 }
 
@@ -68,7 +69,7 @@ func (s *story) tell(links *state.Links, detail state.Detail) {
 	s.draw()
 	if first {
 		if at := slices.IndexFunc(s.items, func(r *storyRow) bool { return r.branch != nil && r.branch.Asked }); at >= 0 {
-			s.list.seek(s.items[at].id)
+			s.list.Seek(s.items[at].id)
 		}
 	}
 }
@@ -77,9 +78,9 @@ func (s *story) tell(links *state.Links, detail state.Detail) {
 func (s *story) split(id string, apart bool, detail state.Detail) {
 	s.apart[id] = apart
 	if apart {
-		s.list.selected = "" // the cursor stays on the place of the group
+		s.list.Selected = "" // the cursor stays on the place of the group
 	} else {
-		s.list.seek(id)
+		s.list.Seek(id)
 	}
 	s.tell(s.links, detail)
 }
@@ -93,7 +94,7 @@ func (s *story) draw() {
 		s.all = slices.Insert(s.all, at+1, s.holes(b)...)
 	}
 	s.items = s.all
-	if !s.filter.matchesAll() {
+	if !s.filter.MatchesAll() {
 		s.items = slices.DeleteFunc(slices.Clone(s.all), func(r *storyRow) bool { return !r.hit })
 	}
 	s.place = make(map[string]int, len(s.items))
@@ -107,7 +108,7 @@ func (s *story) draw() {
 func (s *story) walk(b, root *state.Branch, prefix, below string) bool {
 	row := &storyRow{id: b.ID, prefix: prefix, branch: b, root: root}
 	s.all = append(s.all, row)
-	hit := s.filter.matchesAll() || s.filter.matches(state.DescribeHop(b.First()))
+	hit := s.filter.MatchesAll() || s.filter.Matches(state.DescribeHop(b.First()))
 	forks := 0
 	for _, c := range b.Children {
 		if !remarks(c) {
@@ -216,11 +217,11 @@ func (s *story) title(detail string) string {
 func total(root *state.Branch) time.Duration { return max(root.Last().Sub(root.First().Start), 0) }
 
 func (s *story) current(e *env) *storyRow {
-	s.list.sync(s.rows(e))
-	if s.list.cursor < 0 || s.list.cursor >= len(s.items) {
+	s.list.Sync(s.rows(e))
+	if s.list.Cursor < 0 || s.list.Cursor >= len(s.items) {
 		return nil
 	}
-	return s.items[s.list.cursor]
+	return s.items[s.list.Cursor]
 }
 
 func (s *story) rows(e *env) storyRows { return storyRows{s, e} }
@@ -240,24 +241,24 @@ func (r storyRows) Find(id string) int {
 	return -1
 }
 
-func (r storyRows) Cells(i int) []cell {
+func (r storyRows) Cells(i int) []widget.Cell {
 	row := r.items[i]
 	if row.gap != nil {
 		d := state.DescribeParts(row.gap.Event)
-		return []cell{word(r.e.clock(row.gap.At)[:8], styleDim), word("── "+d.Subject+" "+across, styleWarn), word(d.Text+" "+across, styleWarn)}
+		return []widget.Cell{widget.Word(r.e.clock(row.gap.At)[:8], widget.Dim), widget.Word("── "+d.Subject+" "+across, widget.Warn), widget.Word(d.Text+" "+across, widget.Warn)}
 	}
 	b, first := row.branch, row.branch.First()
-	at, hop := word("+"+since(first.Start.Sub(row.root.First().Start)), styleDim), word(hopTime(b), styleAccent)
-	what := append(cell{styleDim.of(row.lead())}, hopSpans(b, row.root)...)
+	at, hop := widget.Word("+"+since(first.Start.Sub(row.root.First().Start)), widget.Dim), widget.Word(hopTime(b), widget.Accent)
+	what := append(widget.Cell{widget.Dim.Of(row.lead())}, hopSpans(b, row.root)...)
 	if b.Parent == nil {
 		// The day's time of a beginning, and how long it went on.
-		at, hop = word(r.e.clock(first.Start)[:8], styleDim), word("in all "+state.Short(total(b)), styleDim)
-		what = append(what, styleWarn.of(" ← "+firstOf(string(first.Origin), "an earlier hop")))
+		at, hop = widget.Word(r.e.clock(first.Start)[:8], widget.Dim), widget.Word("in all "+state.Short(total(b)), widget.Dim)
+		what = append(what, widget.Warn.Of(" ← "+firstOf(string(first.Origin), "an earlier hop")))
 	}
 	if r.of.kind != onEvent && r.of.kind != onWrite || !b.Asked {
-		return []cell{at, hop, what}
+		return []widget.Cell{at, hop, what}
 	}
-	return []cell{at, hop, append(what, styleAccent.of("  (this)"))}
+	return []widget.Cell{at, hop, append(what, widget.Accent.Of("  (this)"))}
 }
 
 func since(d time.Duration) string { return fmt.Sprintf("%.3fs", max(d, 0).Seconds()) }

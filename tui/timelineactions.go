@@ -3,6 +3,7 @@ package tui
 import (
 	tea "github.com/charmbracelet/bubbletea"
 
+	"github.com/kctl-ctrl/kctl-ctrl/tui/widget"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -64,8 +65,8 @@ func (p *timelinePage) storyActions(e *env, nothing string) []action {
 	label, help := "details", "Show all that is known of it."
 	do := func() tea.Cmd {
 		hop := row.branch.First()
-		return send(openMsg{func(e *env) *textView {
-			return &textView{title: string(hop.Kind), lines: func(w int) []line { return hopDetail(e, hop, w) }}
+		return send(openMsg{func(e *env) *widget.TextView {
+			return &widget.TextView{Title: string(hop.Kind), Lines: func(w int) []widget.Line { return hopDetail(e, hop, w) }}
 		}})
 	}
 	if row != nil && row.branch != nil {
@@ -80,8 +81,8 @@ func (p *timelinePage) storyActions(e *env, nothing string) []action {
 	}
 	details := action{keys: []string{"d"}, help: "Show all that is known of it.", off: nothing, do: func() tea.Cmd {
 		hop := row.branch.First()
-		return send(openMsg{func(e *env) *textView {
-			return &textView{title: string(hop.Kind), lines: func(w int) []line { return hopDetail(e, hop, w) }}
+		return send(openMsg{func(e *env) *widget.TextView {
+			return &widget.TextView{Title: string(hop.Kind), Lines: func(w int) []widget.Line { return hopDetail(e, hop, w) }}
 		}})
 	}}
 	object, noObject := state.Ref{}, nothing

@@ -5,42 +5,43 @@ import (
 	"strings"
 
 	"github.com/kctl-ctrl/kctl-ctrl/render"
+	"github.com/kctl-ctrl/kctl-ctrl/tui/widget"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
 // writeDetail is all that is known of one write. Its hop is nil while cause and
 // effect are not linked yet.
-func writeDetail(e *env, w *state.Write, hop *state.Hop, width int) []line {
+func writeDetail(e *env, w *state.Write, hop *state.Hop, width int) []widget.Line {
 	object := w.Object.Type()
 	if w.Subresource != "" {
 		object += "/" + w.Subresource
 	}
-	out := []line{heading(w.Verb + " " + object)}
-	out = append(out, fact("object", w.Object.Key(), styleBold)...)
-	out = append(out, fact("at", e.clock(w.At)+", took "+state.Short(w.Duration), styleText)...)
-	out = append(out, fact("by", w.Controller, styleText)...)
-	out = append(out, fact("key", w.Cause.Key, styleText)...)
-	out = append(out, fact("result", resultSentence(w.WriteFinished), resultStyle(w.Result))...)
-	out = append(out, fact("status", statusCode(w.Status), badIf(w.Status >= 400))...)
+	out := []widget.Line{widget.Heading(w.Verb + " " + object)}
+	out = append(out, widget.Fact("object", w.Object.Key(), widget.Bold)...)
+	out = append(out, widget.Fact("at", e.clock(w.At)+", took "+state.Short(w.Duration), widget.Text)...)
+	out = append(out, widget.Fact("by", w.Controller, widget.Text)...)
+	out = append(out, widget.Fact("key", w.Cause.Key, widget.Text)...)
+	out = append(out, widget.Fact("result", resultSentence(w.WriteFinished), resultStyle(w.Result))...)
+	out = append(out, widget.Fact("status", statusCode(w.Status), widget.BadIf(w.Status >= 400))...)
 	if about, ok := w.About(); ok {
-		out = append(out, wrappedFact("about", about.String(), width, styleBold)...)
+		out = append(out, widget.WrappedFact("about", about.String(), width, widget.Bold)...)
 	}
 	if w.Tells != nil {
-		out = append(out, wrappedFact("event", w.Tells.Head(), width, warnIf(w.Tells.Type == "Warning"))...)
-		out = append(out, wrappedFact("message", w.Tells.Message, width, styleText)...)
+		out = append(out, widget.WrappedFact("event", w.Tells.Head(), width, widget.WarnIf(w.Tells.Type == "Warning"))...)
+		out = append(out, widget.WrappedFact("message", w.Tells.Message, width, widget.Text)...)
 	}
 	if w.Message != "" {
-		out = append(out, indent(wrapped(w.Message, width-2, badIf(w.Status >= 400 || w.Result == state.WriteRefused)), 1)...)
+		out = append(out, widget.Indent(widget.Wrapped(w.Message, width-2, widget.BadIf(w.Status >= 400 || w.Result == state.WriteRefused)), 1)...)
 	}
 	if w.Repeat > 0 {
-		out = append(out, fact("repeat", fmt.Sprintf("the same was written %d times before, dry", w.Repeat), styleWarn)...)
+		out = append(out, widget.Fact("repeat", fmt.Sprintf("the same was written %d times before, dry", w.Repeat), widget.Warn)...)
 	}
 	if hop != nil && hop.Unchanged {
-		out = append(out, fact("effect", "none: the object was so already, and no event follows", styleDim)...)
+		out = append(out, widget.Fact("effect", "none: the object was so already, and no event follows", widget.Dim)...)
 	}
-	out = append(out, line{}, heading("Fields"))
+	out = append(out, widget.Line{}, widget.Heading("Fields"))
 	out = append(out, fieldLines(w.WriteFinished, width)...)
-	out = append(out, line{}, heading("What is behind it"))
+	out = append(out, widget.Line{}, widget.Heading("What is behind it"))
 	return append(out, causeLines(w, hop, width)...)
 }
 
@@ -59,30 +60,30 @@ func resultSentence(w state.WriteFinished) string {
 	return "failed (" + string(w.Mode) + ")"
 }
 
-func fieldLines(w state.WriteFinished, width int) []line {
-	var out []line
+func fieldLines(w state.WriteFinished, width int) []widget.Line {
+	var out []widget.Line
 	for _, c := range w.Diff {
 		switch {
 		case c.Old == "" && c.New == "":
-			out = append(out, line{styleDim.of(" " + c.Path)})
+			out = append(out, widget.Line{widget.Dim.Of(" " + c.Path)})
 		case c.Old == "":
-			out = append(out, line{styleText.of(" + " + c.Path + ": "), styleGood.of(c.New)})
+			out = append(out, widget.Line{widget.Text.Of(" + " + c.Path + ": "), widget.Good.Of(c.New)})
 		case c.New == "":
-			out = append(out, line{styleText.of(" - " + c.Path + ": "), styleBad.of(c.Old)})
+			out = append(out, widget.Line{widget.Text.Of(" - " + c.Path + ": "), widget.Bad.Of(c.Old)})
 		default:
-			l := line{styleText.of(" ~ " + c.Path + ": "), styleBad.of(c.Old), styleDim.of(" → "), styleGood.of(c.New)}
-			if render.Width(l.text()) > width {
-				out = append(out, line{styleText.of(" ~ " + c.Path)}, line{styleText.of("     "), styleBad.of(c.Old)}, line{styleDim.of("   → "), styleGood.of(c.New)})
+			l := widget.Line{widget.Text.Of(" ~ " + c.Path + ": "), widget.Bad.Of(c.Old), widget.Dim.Of(" → "), widget.Good.Of(c.New)}
+			if render.Width(l.Text()) > width {
+				out = append(out, widget.Line{widget.Text.Of(" ~ " + c.Path)}, widget.Line{widget.Text.Of("     "), widget.Bad.Of(c.Old)}, widget.Line{widget.Dim.Of("   → "), widget.Good.Of(c.New)})
 				continue
 			}
 			out = append(out, l)
 		}
 	}
 	if len(out) == 0 {
-		out = append(out, line{styleDim.of(" no field changes are known of it")})
+		out = append(out, widget.Line{widget.Dim.Of(" no field changes are known of it")})
 	}
 	if w.Approximate {
-		out = append(out, indent(wrapped("approximate: before the server's defaulting and admission", width-2, styleWarn), 1)...)
+		out = append(out, widget.Indent(widget.Wrapped("approximate: before the server's defaulting and admission", width-2, widget.Warn), 1)...)
 	}
 	return out
 }
@@ -91,29 +92,29 @@ func fieldLines(w state.WriteFinished, width int) []line {
 const maxBehind = 40
 
 // causeLines goes back from a write to where it all began.
-func causeLines(w *state.Write, hop *state.Hop, width int) []line {
+func causeLines(w *state.Write, hop *state.Hop, width int) []widget.Line {
 	if hop == nil {
-		return []line{{styleDim.of(" ← " + firstOf(w.Cause.String(), string(state.OriginUnknown)))}}
+		return []widget.Line{{widget.Dim.Of(" ← " + firstOf(w.Cause.String(), string(state.OriginUnknown)))}}
 	}
-	var out []line
+	var out []widget.Line
 	for steps := 0; ; steps++ {
 		if hop.Parent == nil {
-			return append(out, line{styleWarn.of(" ← " + string(hop.Origin))})
+			return append(out, widget.Line{widget.Warn.Of(" ← " + string(hop.Origin))})
 		}
 		if steps == maxBehind {
-			return append(out, line{styleDim.of(fmt.Sprintf(" … back to %s", state.DescribeHop(hop.Root())))})
+			return append(out, widget.Line{widget.Dim.Of(fmt.Sprintf(" … back to %s", state.DescribeHop(hop.Root())))})
 		}
 		how := ""
 		if !hop.Link.Sure() {
 			how = ", supposed: " + supposedBy(hop.Link)
 		}
 		text := fmt.Sprintf("%s (%s before%s)", state.DescribeHop(hop.Parent), state.Short(hop.Latency()), how)
-		for i, part := range wrap(text, max(width-4, 20)) {
+		for i, part := range widget.Wrap(text, max(width-4, 20)) {
 			lead := "   "
 			if i == 0 {
 				lead = " ← "
 			}
-			out = append(out, line{styleDim.of(lead), hopStyle(hop.Parent).of(part)})
+			out = append(out, widget.Line{widget.Dim.Of(lead), hopStyle(hop.Parent).Of(part)})
 		}
 		hop = hop.Parent
 	}
@@ -129,16 +130,16 @@ func supposedBy(l state.HopLink) string {
 	return "the same object"
 }
 
-func hopStyle(h *state.Hop) styleName {
+func hopStyle(h *state.Hop) widget.Style {
 	switch {
 	case h.Failed():
-		return styleBad
+		return widget.Bad
 	case h.Kind == state.HopWrite:
-		return styleBold
+		return widget.Bold
 	case h.Kind == state.HopSync:
-		return styleText
+		return widget.Text
 	}
-	return styleDim
+	return widget.Dim
 }
 
 // writeText is a write as one line and its fields below it, in the words of
@@ -168,7 +169,7 @@ func writeText(w state.WriteFinished) string {
 	}
 	text = render.Sanitise(text + " in " + state.Short(w.Duration))
 	for _, l := range fieldLines(w, 1<<20) {
-		text += "\n#" + l.text()
+		text += "\n#" + l.Text()
 	}
 	return text + "\n"
 }

@@ -12,7 +12,7 @@ import (
 
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/sandbox"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/simulate/nodes"
-	"github.com/kctl-ctrl/kctl-ctrl/tui"
+	"github.com/kctl-ctrl/kctl-ctrl/tui/widget"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/metrics"
 )
 
@@ -49,7 +49,7 @@ func sharedCompletions() map[string]completion {
 		"feature-gates":      completeFeatureGates,
 		"dry-run":            values("client", "server"),
 		"color":              values("auto", "always", "never"),
-		"theme":              values(tui.Themes()...),
+		"theme":              values(widget.Themes()...),
 		"kubernetes-version": values(sandbox.Versions()...),
 		"pods":               values(podStates()...),
 		"log-level":          values(numbers(0, 7)...),

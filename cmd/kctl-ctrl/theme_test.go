@@ -7,7 +7,7 @@ import (
 	"github.com/creack/pty"
 	"github.com/muesli/termenv"
 
-	"github.com/kctl-ctrl/kctl-ctrl/tui"
+	"github.com/kctl-ctrl/kctl-ctrl/tui/widget"
 )
 
 // With NO_COLOR the selected tab and row keep their bold and reverse video.
@@ -17,11 +17,11 @@ func TestNoColorMeansMono(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = terminal.Close(); _ = tty.Close() })
-	mono, err := tui.NewTheme("mono", termenv.ANSI)
+	mono, err := widget.NewTheme("mono", termenv.ANSI)
 	if err != nil {
 		t.Fatal(err)
 	}
-	plain, err := tui.NewTheme("mono", termenv.Ascii)
+	plain, err := widget.NewTheme("mono", termenv.Ascii)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +39,7 @@ func TestNoColorMeansMono(t *testing.T) {
 		name string
 		out  *os.File
 		env  func(string) string
-		want *tui.Theme
+		want *widget.Theme
 	}{
 		{"default", tty, env("NO_COLOR", "1", "TERM", "xterm-256color"), mono},
 		{"high-contrast", tty, env("NO_COLOR", "0", "TERM", "xterm"), mono},

@@ -24,6 +24,7 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/plan"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/sandbox"
 	"github.com/kctl-ctrl/kctl-ctrl/tui"
+	"github.com/kctl-ctrl/kctl-ctrl/tui/widget"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/connect"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/explain"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/hub"
@@ -124,7 +125,7 @@ func (o *tuiOptions) addTo(cmd *cobra.Command) {
 }
 
 func completeThemes(_ *cobra.Command, _ []string, word string) ([]string, cobra.ShellCompDirective) {
-	return startingWith(word, tui.Themes()), cobra.ShellCompDirectiveNoFileComp
+	return startingWith(word, widget.Themes()), cobra.ShellCompDirectiveNoFileComp
 }
 
 func (o *tuiOptions) check() (state.Mode, error) {
@@ -421,18 +422,18 @@ func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { ret
 // themeFor is the theme of that name for the terminal. NO_COLOR, set to anything
 // at all (no-color.org), means the mono theme: bold and reverse video are no
 // colours, and mark the tab and the row that are selected.
-func themeFor(name string, out any, getenv func(string) string) (*tui.Theme, error) {
-	if _, err := tui.NewTheme(name, termenv.Ascii); err != nil {
+func themeFor(name string, out any, getenv func(string) string) (*widget.Theme, error) {
+	if _, err := widget.NewTheme(name, termenv.Ascii); err != nil {
 		return nil, err
 	}
 	if getenv("NO_COLOR") != "" {
 		name = "mono"
 	}
-	return tui.NewTheme(name, colourProfile(out, getenv))
+	return widget.NewTheme(name, colourProfile(out, getenv))
 }
 
 // colourProfile is what the terminal shows.
-func colourProfile(out any, getenv func(string) string) tui.Profile {
+func colourProfile(out any, getenv func(string) string) widget.Profile {
 	file, ok := out.(*os.File)
 	if !ok || getenv("TERM") == "dumb" {
 		return termenv.Ascii

@@ -9,13 +9,14 @@ import (
 	"time"
 
 	"github.com/kctl-ctrl/kctl-ctrl/tui"
+	"github.com/kctl-ctrl/kctl-ctrl/tui/widget"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/explain"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/recording"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
 // replay shows a recording. Nothing of a cluster is asked.
-func (o *tuiOptions) replay(ctx context.Context, theme *tui.Theme) error {
+func (o *tuiOptions) replay(ctx context.Context, theme *widget.Theme) error {
 	player, err := recording.Play(o.from)
 	if err != nil {
 		return err

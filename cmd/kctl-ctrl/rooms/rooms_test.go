@@ -52,6 +52,11 @@ var rules = []rule{
 		reason: "the screen sees the world through snapshots only, so that it can be drawn from a recording",
 	},
 	{
+		room: "tui/widget", never: []string{module + "tui", module + "watch/hub"},
+		except: []string{module + "tui/widget"},
+		reason: "widgets draw what they are given: they know no page, and tests of them need no screen",
+	},
+	{
 		room: "watch", never: []string{"k8s.io/kubernetes", module + "reconcile", module + "tui", module + "render", module + "cmd"},
 		reason: "reading a cluster must stay light and must not reach the loops",
 	},

@@ -1,4 +1,4 @@
-package tui
+package widget
 
 import (
 	"strings"
@@ -11,14 +11,14 @@ func TestLongLinesOfATextAreFolded(t *testing.T) {
 	long := `  {"msg":"a line of a log","error":"` + strings.Repeat("ä日", 40) + `","at":"its end"}`
 	for _, text := range []string{long, "short\n" + long + "\nlast", strings.Repeat("x", 200), strings.Repeat("word ", 50), "", "  key: " + strings.Repeat(" ", 100) + "value"} {
 		for _, w := range []int{10, 60, 80, 200} {
-			v := textOf("title", text)
+			v := TextOf("title", text)
 			v.layout(w)
 			var all string
 			for _, l := range v.drawn {
-				if got := render.Width(l.text()); got > w {
-					t.Errorf("width %d: a line of %d cells: %q", w, got, l.text())
+				if got := render.Width(l.Text()); got > w {
+					t.Errorf("width %d: a line of %d cells: %q", w, got, l.Text())
 				}
-				all += l.text()
+				all += l.Text()
 			}
 			bare := func(s string) string { return strings.NewReplacer(" ", "", "\n", "").Replace(s) }
 			if bare(all) != bare(text) {
@@ -29,16 +29,16 @@ func TestLongLinesOfATextAreFolded(t *testing.T) {
 }
 
 func TestFoldedTextIsFoundAndCopiedWhole(t *testing.T) {
-	v := proseOf("title")
+	v := ProseOf("title")
 	long := "begin " + strings.Repeat("0123456789 ", 20) + "end"
-	v.lines = func(int) []line { return []line{{styleText.of("first")}, {styleText.of(long)}, {styleText.of("last")}} }
+	v.Lines = func(int) []Line { return []Line{{Text.Of("first")}, {Text.Of(long)}, {Text.Of("last")}} }
 	v.height = 1
 	v.layout(60)
 	v.search = "789 0123456789 0123456789 0123456789 0123456789 0123456789 0123456789 end"
 	if !v.find(0, 1) || v.top != 1 {
 		t.Errorf("what goes over a fold is not found at the beginning of its line, but at %d", v.top)
 	}
-	if want := "first\n" + long + "\nlast\n"; v.text() != want {
-		t.Errorf("want %q copied, got %q", want, v.text())
+	if want := "first\n" + long + "\nlast\n"; v.Text() != want {
+		t.Errorf("want %q copied, got %q", want, v.Text())
 	}
 }

@@ -1,4 +1,4 @@
-package tui
+package widget
 
 import (
 	"strings"
@@ -6,70 +6,71 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/render"
 )
 
-// wide is the width from which on a detail stands beside its list.
-const wide = 140
+// Wide is the width from which on a detail stands beside its list.
+const Wide = 140
 
-// beside draws a list, and on a wide screen the detail of its row to the right.
-func beside(t *Theme, w, h int, list func(w, h int) []string, detail func(w int) []line) []string {
-	if w < wide {
+// Beside draws a list, and on a wide screen the detail of its row to the right.
+func Beside(t *Theme, w, h int, list func(w, h int) []string, detail func(w int) []Line) []string {
+	if w < Wide {
 		return list(w, h)
 	}
 	left := w * 3 / 5
 	rows := list(left, h)
-	right := fit(t, detail(w-left-3), w-left-3, h)
+	right := Fit(t, detail(w-left-3), w-left-3, h)
 	for i := range rows {
-		rows[i] += t.paint(" │ ", styleDim) + right[i]
+		rows[i] += t.paint(" │ ", Dim) + right[i]
 	}
 	return rows
 }
 
-func heading(text string) line { return line{styleTitle.of(" " + text)} }
+// Heading is a title above other lines.
+func Heading(text string) Line { return Line{Title.Of(" " + text)} }
 
-// fact is a name and a value on a line; nothing without a value.
-func fact(name, value string, style styleName) []line {
+// Fact is a name and a value on a line; nothing without a value.
+func Fact(name, value string, style Style) []Line {
 	if value == "" {
 		return nil
 	}
-	return []line{{styleDim.of(" " + name + strings.Repeat(" ", max(12-len(name), 1))), style.of(value)}}
+	return []Line{{Dim.Of(" " + name + strings.Repeat(" ", max(12-len(name), 1))), style.Of(value)}}
 }
 
-// wrappedFact is a fact whose value may be long.
-func wrappedFact(name, value string, w int, style styleName) []line {
-	parts := wrap(value, max(w-14, 20))
+// WrappedFact is a fact whose value may be long.
+func WrappedFact(name, value string, w int, style Style) []Line {
+	parts := Wrap(value, max(w-14, 20))
 	if value == "" || len(parts) == 0 {
 		return nil
 	}
-	out := fact(name, parts[0], style)
+	out := Fact(name, parts[0], style)
 	for _, more := range parts[1:] {
-		out = append(out, line{styleText.of(strings.Repeat(" ", 13)), style.of(more)})
+		out = append(out, Line{Text.Of(strings.Repeat(" ", 13)), style.Of(more)})
 	}
 	return out
 }
 
-// spread puts spans at the right end as far as they fit beside the left ones.
-func spread(t *Theme, left line, right []span, w int) string {
-	room := w - render.Width(left.text())
-	var tail line
+// Spread puts spans at the right end as far as they fit beside the left ones.
+func Spread(t *Theme, left Line, right []Span, w int) string {
+	room := w - render.Width(left.Text())
+	var tail Line
 	for i := len(right) - 1; i >= 0; i-- {
-		s := right[i].style.of("  " + right[i].text)
-		if width := render.Width(render.Sanitise(s.text)); width <= room {
+		s := right[i].Style.Of("  " + right[i].Text)
+		if width := render.Width(render.Sanitise(s.Text)); width <= room {
 			room -= width
-			tail = append(line{s}, tail...)
+			tail = append(Line{s}, tail...)
 		}
 	}
-	return append(append(left, styleText.of(strings.Repeat(" ", max(room, 0)))), tail...).draw(t, w, false, styleText)
+	return append(append(left, Text.Of(strings.Repeat(" ", max(room, 0)))), tail...).Draw(t, w, false, Text)
 }
 
-// line is a cell that fills a line of the screen.
-type line = cell
+// Line is a cell that fills a line of the screen.
+type Line = Cell
 
-// fit makes exactly h lines of w cells: short lines are filled, more are left
+// Fit makes exactly h lines of w cells: short lines are filled, more are left
 // out.
-func fit(t *Theme, lines []line, w, h int) []string {
+func Fit(t *Theme, lines []Line, w, h int) []string {
 	out := make([]string, h)
 	for i := range out {
 		if i < len(lines) {
-			out[i] = lines[i].draw(t, w, false, styleText)
+			out[i] = lines[i].Draw(t, w, false, Text)
 		} else {
 			out[i] = strings.Repeat(" ", max(w, 0))
 		}
@@ -77,9 +78,9 @@ func fit(t *Theme, lines []line, w, h int) []string {
 	return out
 }
 
-// wrap breaks text at spaces into lines of at most width cells; a word that is
+// Wrap breaks text at spaces into lines of at most width cells; a word that is
 // longer is cut into pieces.
-func wrap(text string, width int) []string {
+func Wrap(text string, width int) []string {
 	if width < 1 {
 		return nil
 	}
@@ -134,29 +135,30 @@ func last(s string, i int) int {
 	return at
 }
 
-// wrapped makes lines of one style of a text.
-func wrapped(text string, width int, style styleName) []line {
-	parts := wrap(text, width)
-	out := make([]line, len(parts))
+// Wrapped makes lines of one style of a text.
+func Wrapped(text string, width int, style Style) []Line {
+	parts := Wrap(text, width)
+	out := make([]Line, len(parts))
 	for i, p := range parts {
-		out[i] = line{style.of(p)}
+		out[i] = Line{style.Of(p)}
 	}
 	return out
 }
 
-func indent(lines []line, by int) []line {
+// Indent puts blanks before each line, in place.
+func Indent(lines []Line, by int) []Line {
 	for i, l := range lines {
-		lines[i] = append(line{styleText.of(strings.Repeat(" ", by))}, l...)
+		lines[i] = append(Line{Text.Of(strings.Repeat(" ", by))}, l...)
 	}
 	return lines
 }
 
 // folded breaks lines that are wider than the screen, so that all of them can be
 // read, and says which line each is of.
-func folded(lines []line, w int) (out []line, of []int) {
+func folded(lines []Line, w int) (out []Line, of []int) {
 	for i, l := range lines {
-		parts := []line{l}
-		if text := l.text(); render.Width(text) > w && w >= minFold {
+		parts := []Line{l}
+		if text := l.Text(); render.Width(text) > w && w >= minFold {
 			in := len(text) - len(strings.TrimLeft(text, " "))
 			parts = fold(l, min(in+4, w/2), w)
 		}
@@ -172,21 +174,21 @@ const minFold = 8
 
 // fold breaks a line into those of at most w cells, at a space where one is near,
 // and indents all but the first.
-func fold(l line, by, w int) []line {
-	var out []line
-	var current line
+func fold(l Line, by, w int) []Line {
+	var out []Line
+	var current Line
 	room := w
 	for _, s := range l {
-		for rest := render.Sanitise(s.text); rest != ""; {
+		for rest := render.Sanitise(s.Text); rest != ""; {
 			head := hardCut(rest, room)
 			if space := strings.LastIndex(head, " "); len(head) < len(rest) && rest[len(head)] != ' ' && space > len(head)/2 {
 				head = head[:space]
 			}
 			if used := render.Width(head); used <= room {
-				current, rest, room = append(current, s.style.of(head)), rest[len(head):], room-used
+				current, rest, room = append(current, s.Style.Of(head)), rest[len(head):], room-used
 			}
 			if rest != "" {
-				out, current, room = append(out, current), line{styleText.of(strings.Repeat(" ", by))}, w-by
+				out, current, room = append(out, current), Line{Text.Of(strings.Repeat(" ", by))}, w-by
 				rest = strings.TrimLeft(rest, " ")
 			}
 		}

@@ -1,4 +1,4 @@
-package tui
+package widget
 
 import (
 	"strings"
@@ -10,54 +10,55 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/render"
 )
 
-// prompt is a line of text being typed, in the place of the footer.
-type prompt struct {
-	promptOptions
+// Prompt is a line of text being typed, in the place of the footer.
+type Prompt struct {
+	PromptOptions
 	input textinput.Model
-	// live is told of each change, for a filter that shows at once.
-	live    func(string)
+	// Live is told of each change, for a filter that shows at once.
+	Live    func(string)
 	history []string
 	recall  int
 }
 
-// promptOptions are what is asked for.
-type promptOptions struct {
-	label, value string
-	complete     func(string) []string
-	done         func(string) tea.Cmd
-	// left is what leaving the prompt leads to; it may be nil.
-	left func() tea.Cmd
-	// once: what is typed is not offered again.
-	once bool
+// PromptOptions are what is asked for.
+type PromptOptions struct {
+	Label, Value string
+	Complete     func(string) []string
+	Done         func(string) tea.Cmd
+	// Left is what leaving the prompt leads to; it may be nil.
+	Left func() tea.Cmd
+	// Once: what is typed is not offered again.
+	Once bool
 }
 
 // maxPrompt bounds what can be typed or pasted, in characters.
 const maxPrompt = 512
 
-func newPrompt(o promptOptions, history []string) *prompt {
+// NewPrompt opens a prompt; history are earlier texts, the latest last.
+func NewPrompt(o PromptOptions, history []string) *Prompt {
 	in := textinput.New()
 	in.Prompt, in.CharLimit = "", maxPrompt
 	in.Cursor.SetMode(cursor.CursorStatic) // view draws it; a blink would be a timer per key
-	in.SetValue(o.value)
+	in.SetValue(o.Value)
 	in.CursorEnd()
 	in.Focus()
-	return &prompt{promptOptions: o, input: in, history: history, recall: len(history)}
+	return &Prompt{PromptOptions: o, input: in, history: history, recall: len(history)}
 }
 
-// key takes a key; closed says that the prompt is over, with what it leads to.
-func (p *prompt) key(msg tea.KeyMsg) (closed bool, entered string, cmd tea.Cmd) {
+// Key takes a key; closed says that the prompt is over, with what it leads to.
+func (p *Prompt) Key(msg tea.KeyMsg) (closed bool, entered string, cmd tea.Cmd) {
 	switch msg.String() {
 	case "esc", "ctrl+g":
-		if p.live != nil {
-			p.live("")
+		if p.Live != nil {
+			p.Live("")
 		}
-		if p.left != nil {
-			return true, "", p.left()
+		if p.Left != nil {
+			return true, "", p.Left()
 		}
 		return true, "", nil
 	case "enter":
 		text := strings.TrimSpace(p.input.Value())
-		return true, text, p.done(text)
+		return true, text, p.Done(text)
 	case "tab":
 		if all := p.candidates(); len(all) > 0 {
 			p.input.SetValue(common(all))
@@ -72,13 +73,13 @@ func (p *prompt) key(msg tea.KeyMsg) (closed bool, entered string, cmd tea.Cmd) 
 		return false, "", nil
 	}
 	p.input, _ = p.input.Update(msg) // its command blinks a cursor that is not drawn
-	if p.live != nil {
-		p.live(p.input.Value())
+	if p.Live != nil {
+		p.Live(p.input.Value())
 	}
 	return false, "", nil
 }
 
-func (p *prompt) remember(by int) {
+func (p *Prompt) remember(by int) {
 	p.recall = min(max(p.recall+by, 0), len(p.history))
 	text := ""
 	if p.recall < len(p.history) {
@@ -86,16 +87,16 @@ func (p *prompt) remember(by int) {
 	}
 	p.input.SetValue(text)
 	p.input.CursorEnd()
-	if p.live != nil {
-		p.live(text)
+	if p.Live != nil {
+		p.Live(text)
 	}
 }
 
-func (p *prompt) candidates() []string {
-	if p.complete == nil {
+func (p *Prompt) candidates() []string {
+	if p.Complete == nil {
 		return nil
 	}
-	return p.complete(p.input.Value())
+	return p.Complete(p.input.Value())
 }
 
 // common is the longest beginning that all have.
@@ -109,25 +110,25 @@ func common(all []string) string {
 	return out
 }
 
-// view draws the line: what was typed so far, and what could follow.
-func (p *prompt) view(t *Theme, w int) string {
+// View draws the line: what was typed so far, and what could follow.
+func (p *Prompt) View(t *Theme, w int) string {
 	typed := p.input.Value()
 	before, after := typed, ""
 	if at := p.input.Position(); at < len([]rune(typed)) {
 		before, after = string([]rune(typed)[:at]), string([]rune(typed)[at:])
 	}
 	// What is left of the cursor stays on the screen, whatever its length.
-	for room := w - render.Width(p.label) - 2; render.Width(before) > room && before != ""; {
+	for room := w - render.Width(p.Label) - 2; render.Width(before) > room && before != ""; {
 		before = string([]rune(before)[1:])
 	}
-	l := line{styleBarKey.of(p.label), styleText.of(before)}
+	l := Line{BarKey.Of(p.Label), Text.Of(before)}
 	if after == "" {
-		l = append(l, styleSelected.of(" "))
+		l = append(l, Selected.Of(" "))
 	} else {
-		l = append(l, styleSelected.of(string([]rune(after)[:1])), styleText.of(string([]rune(after)[1:])))
+		l = append(l, Selected.Of(string([]rune(after)[:1])), Text.Of(string([]rune(after)[1:])))
 	}
 	if all := p.candidates(); len(all) > 0 && typed != "" {
-		l = append(l, styleDim.of("   "+strings.Join(all, " ")))
+		l = append(l, Dim.Of("   "+strings.Join(all, " ")))
 	}
-	return l.draw(t, w, false, styleText)
+	return l.Draw(t, w, false, Text)
 }

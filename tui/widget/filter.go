@@ -1,4 +1,4 @@
-package tui
+package widget
 
 import (
 	"fmt"
@@ -8,7 +8,7 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
-// filter is what the user typed after "/":
+// Filter is what the user typed after "/":
 //
 //	web        text, in any case; or a regular expression where it has its signs
 //	!web       what does not match
@@ -16,31 +16,31 @@ import (
 //	-f wbsrv   fuzzy: these letters in this order
 //
 // The zero filter matches all.
-type filter struct {
-	text  string
+type Filter struct {
+	Text  string
 	match func(fields []string) bool
-	// labels is set for -l and read by pages whose rows have labels.
-	labels string
+	// Labels is set for -l and read by pages whose rows have labels.
+	Labels string
 }
 
 // maxFilter bounds the text of a filter, in bytes.
 const maxFilter = 512
 
-// parseFilter reads a filter; hasLabels says whether -l means anything here.
-func parseFilter(text string, hasLabels bool) (filter, error) {
+// ParseFilter reads a filter; hasLabels says whether -l means anything here.
+func ParseFilter(text string, hasLabels bool) (Filter, error) {
 	text = strings.TrimSpace(text)
 	if len(text) > maxFilter {
-		return filter{}, fmt.Errorf("the filter is longer than %d bytes", maxFilter)
+		return Filter{}, fmt.Errorf("the filter is longer than %d bytes", maxFilter)
 	}
-	f := filter{text: text}
+	f := Filter{Text: text}
 	switch {
 	case text == "":
 		return f, nil
 	case text == "-l" || strings.HasPrefix(text, "-l "):
 		if !hasLabels {
-			return filter{}, fmt.Errorf("-l filters by labels, and these rows have none")
+			return Filter{}, fmt.Errorf("-l filters by labels, and these rows have none")
 		}
-		f.labels = strings.TrimSpace(strings.TrimPrefix(text, "-l"))
+		f.Labels = strings.TrimSpace(strings.TrimPrefix(text, "-l"))
 		return f, nil
 	case text == "-f" || strings.HasPrefix(text, "-f "):
 		letters := strings.TrimSpace(strings.TrimPrefix(text, "-f"))
@@ -52,10 +52,10 @@ func parseFilter(text string, hasLabels bool) (filter, error) {
 	pattern, not := strings.CutPrefix(text, "!")
 	plain := strings.ToLower(pattern)
 	hit := func(s string) bool { return strings.Contains(strings.ToLower(s), plain) }
-	if regexp.QuoteMeta(pattern) != pattern && strings.Trim(pattern, "./-") != "" && isPattern(pattern) {
+	if regexp.QuoteMeta(pattern) != pattern && strings.Trim(pattern, "./-") != "" && IsPattern(pattern) {
 		expr, err := regexp.Compile("(?i)" + pattern)
 		if err != nil {
-			return filter{}, fmt.Errorf("%q is no regular expression: %w", pattern, err)
+			return Filter{}, fmt.Errorf("%q is no regular expression: %w", pattern, err)
 		}
 		hit = expr.MatchString
 	}
@@ -63,8 +63,8 @@ func parseFilter(text string, hasLabels bool) (filter, error) {
 	return f, nil
 }
 
-// isPattern: a dot alone is part of a name such as deployments.apps.
-func isPattern(s string) bool { return strings.ContainsAny(s, `\^$*+?()[]{}|`) }
+// IsPattern: a dot alone is part of a name such as deployments.apps.
+func IsPattern(s string) bool { return strings.ContainsAny(s, `\^$*+?()[]{}|`) }
 
 func anyField(fields []string, hit func(string) bool) bool {
 	for _, s := range fields {
@@ -75,8 +75,8 @@ func anyField(fields []string, hit func(string) bool) bool {
 	return false
 }
 
-// matchesAll reports whether the filter hides nothing.
-func (f filter) matchesAll() bool { return f.match == nil }
+// MatchesAll reports whether the filter hides nothing.
+func (f Filter) MatchesAll() bool { return f.match == nil }
 
-// matches reports whether a row with these fields is shown.
-func (f filter) matches(fields ...string) bool { return f.match == nil || f.match(fields) }
+// Matches reports whether a row with these fields is shown.
+func (f Filter) Matches(fields ...string) bool { return f.match == nil || f.match(fields) }

@@ -1,4 +1,4 @@
-package tui
+package widget
 
 import (
 	"fmt"
@@ -9,35 +9,49 @@ import (
 	"github.com/muesli/termenv"
 )
 
-// styleName is the meaning of a style; the theme gives it a look.
-type styleName int
+// Style is the meaning of a style; the theme gives it a look.
+type Style int
 
 const (
-	styleText styleName = iota
-	styleDim
-	styleBold
-	styleGood
-	styleWarn
-	styleBad
-	styleAccent
-	// styleTitle is of column titles and headings.
-	styleTitle
-	// styleSelected is of the row under the cursor.
-	styleSelected
-	// styleBar is of the header and the footer.
-	styleBar
-	styleBarKey
-	// styleTab is of the open page's name.
-	styleTab
+	Text Style = iota
+	Dim
+	Bold
+	Good
+	Warn
+	Bad
+	Accent
+	// Title is of column titles and headings.
+	Title
+	// Selected is of the row under the cursor.
+	Selected
+	// Bar is of the header and the footer.
+	Bar
+	BarKey
+	// Tab is of the open page's name.
+	Tab
 	// The modes' badges.
-	styleObserve
-	styleDry
-	styleSandbox
-	styleActive
-	styleRecording
-	styleAlarm
+	Observe
+	Dry
+	Sandbox
+	Active
+	Recording
+	Alarm
 	styleCount
 )
+
+// StyleIf is the style where the condition holds, and that of text elsewhere.
+func StyleIf(yes bool, s Style) Style {
+	if yes {
+		return s
+	}
+	return Text
+}
+
+// WarnIf is StyleIf with Warn.
+func WarnIf(yes bool) Style { return StyleIf(yes, Warn) }
+
+// BadIf is StyleIf with Bad.
+func BadIf(yes bool) Style { return StyleIf(yes, Bad) }
 
 // Theme is the look of each style. Nothing is told by a style alone: a state has
 // a word beside its colour in each of them.
@@ -58,7 +72,7 @@ func Themes() []string { return []string{"default", "high-contrast", "mono"} }
 // NewTheme makes a theme for a terminal. In a profile of plain ASCII it has no
 // sequence at all, and the row under the cursor is told by its marker.
 func NewTheme(name string, profile Profile) (*Theme, error) {
-	var styles map[styleName]func(lipgloss.Style) lipgloss.Style
+	var styles map[Style]func(lipgloss.Style) lipgloss.Style
 	switch name {
 	case "", "default":
 		name, styles = "default", defaultStyles("8", "2", "3", "1", "6")
@@ -83,7 +97,7 @@ func NewTheme(name string, profile Profile) (*Theme, error) {
 
 // defaultStyles take their colours from the terminal's own sixteen, so that they
 // suit its background.
-func defaultStyles(dim, good, warn, bad, accent string) map[styleName]func(lipgloss.Style) lipgloss.Style {
+func defaultStyles(dim, good, warn, bad, accent string) map[Style]func(lipgloss.Style) lipgloss.Style {
 	fore := func(c string) func(lipgloss.Style) lipgloss.Style {
 		return func(s lipgloss.Style) lipgloss.Style { return s.Foreground(lipgloss.Color(c)) }
 	}
@@ -92,36 +106,36 @@ func defaultStyles(dim, good, warn, bad, accent string) map[styleName]func(lipgl
 			return s.Bold(true).Foreground(lipgloss.Color(fg)).Background(lipgloss.Color(bg))
 		}
 	}
-	return map[styleName]func(lipgloss.Style) lipgloss.Style{
-		styleDim:       fore(dim),
-		styleBold:      bold,
-		styleGood:      fore(good),
-		styleWarn:      fore(warn),
-		styleBad:       fore(bad),
-		styleAccent:    fore(accent),
-		styleTitle:     func(s lipgloss.Style) lipgloss.Style { return s.Bold(true).Foreground(lipgloss.Color(accent)) },
-		styleSelected:  reverse,
-		styleBar:       fore(dim),
-		styleBarKey:    func(s lipgloss.Style) lipgloss.Style { return s.Bold(true).Foreground(lipgloss.Color(accent)) },
-		styleTab:       func(s lipgloss.Style) lipgloss.Style { return s.Bold(true).Reverse(true) },
-		styleObserve:   badge("0", "6"),
-		styleDry:       badge("0", "3"),
-		styleSandbox:   badge("0", "2"),
-		styleActive:    badge("15", "1"),
-		styleRecording: badge("15", "4"),
-		styleAlarm:     badge("15", "1"),
+	return map[Style]func(lipgloss.Style) lipgloss.Style{
+		Dim:       fore(dim),
+		Bold:      bold,
+		Good:      fore(good),
+		Warn:      fore(warn),
+		Bad:       fore(bad),
+		Accent:    fore(accent),
+		Title:     func(s lipgloss.Style) lipgloss.Style { return s.Bold(true).Foreground(lipgloss.Color(accent)) },
+		Selected:  reverse,
+		Bar:       fore(dim),
+		BarKey:    func(s lipgloss.Style) lipgloss.Style { return s.Bold(true).Foreground(lipgloss.Color(accent)) },
+		Tab:       func(s lipgloss.Style) lipgloss.Style { return s.Bold(true).Reverse(true) },
+		Observe:   badge("0", "6"),
+		Dry:       badge("0", "3"),
+		Sandbox:   badge("0", "2"),
+		Active:    badge("15", "1"),
+		Recording: badge("15", "4"),
+		Alarm:     badge("15", "1"),
 	}
 }
 
-func monoStyles() map[styleName]func(lipgloss.Style) lipgloss.Style {
+func monoStyles() map[Style]func(lipgloss.Style) lipgloss.Style {
 	badge := func(s lipgloss.Style) lipgloss.Style { return s.Bold(true).Reverse(true) }
-	return map[styleName]func(lipgloss.Style) lipgloss.Style{
-		styleDim:  func(s lipgloss.Style) lipgloss.Style { return s.Faint(true) },
-		styleBold: bold, styleGood: func(s lipgloss.Style) lipgloss.Style { return s },
-		styleWarn: bold, styleBad: badge, styleAccent: bold,
-		styleTitle: func(s lipgloss.Style) lipgloss.Style { return s.Bold(true).Underline(true) }, styleSelected: reverse,
-		styleBarKey: bold, styleTab: badge, styleObserve: badge, styleDry: badge, styleSandbox: badge,
-		styleActive: badge, styleRecording: badge, styleAlarm: badge,
+	return map[Style]func(lipgloss.Style) lipgloss.Style{
+		Dim:  func(s lipgloss.Style) lipgloss.Style { return s.Faint(true) },
+		Bold: bold, Good: func(s lipgloss.Style) lipgloss.Style { return s },
+		Warn: bold, Bad: badge, Accent: bold,
+		Title: func(s lipgloss.Style) lipgloss.Style { return s.Bold(true).Underline(true) }, Selected: reverse,
+		BarKey: bold, Tab: badge, Observe: badge, Dry: badge, Sandbox: badge,
+		Active: badge, Recording: badge, Alarm: badge,
 	}
 }
 
@@ -129,7 +143,7 @@ func bold(s lipgloss.Style) lipgloss.Style    { return s.Bold(true) }
 func reverse(s lipgloss.Style) lipgloss.Style { return s.Reverse(true) }
 
 // paint puts a style around text that has been sanitised.
-func (t *Theme) paint(text string, s styleName) string {
+func (t *Theme) paint(text string, s Style) string {
 	if l := t.looks[s]; l.open != "" && text != "" {
 		return l.open + text + l.close
 	}

@@ -1,4 +1,4 @@
-package tui
+package widget
 
 import (
 	"strconv"
@@ -7,28 +7,17 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
-// durationOf is a duration for a column; nothing for zero.
-func durationOf(d time.Duration) string {
+// DurationOf is a duration for a column; nothing for zero.
+func DurationOf(d time.Duration) string {
 	if d <= 0 {
 		return ""
 	}
 	return state.Short(d)
 }
 
-func warnIf(yes bool) styleName { return styleIf(yes, styleWarn) }
-
-func badIf(yes bool) styleName { return styleIf(yes, styleBad) }
-
-func styleIf(yes bool, s styleName) styleName {
-	if yes {
-		return s
-	}
-	return styleText
-}
-
-// sparkline draws the last samples in at most width cells, scaled to their
+// Sparkline draws the last samples in at most width cells, scaled to their
 // largest; a zero is a dot at the foot, so that it can be told from little.
-func sparkline(samples []int, width int) string {
+func Sparkline(samples []int, width int) string {
 	if len(samples) > width {
 		samples = samples[len(samples)-width:]
 	}
@@ -51,8 +40,8 @@ func sparkline(samples []int, width int) string {
 	return string(out)
 }
 
-// perSecond is a rate for a column; nothing for zero.
-func perSecond(r float64) string {
+// PerSecond is a rate for a column; nothing for zero.
+func PerSecond(r float64) string {
 	switch {
 	case r <= 0:
 		return ""
@@ -62,18 +51,16 @@ func perSecond(r float64) string {
 	return strconv.FormatFloat(r, 'f', 0, 64)
 }
 
-func itoa(n int) string { return strconv.Itoa(n) }
-
-// count is a number for a column; nothing for zero, so that the others stand out.
-func count[N int | int64 | uint64](n N) string {
+// Count is a number for a column; nothing for zero, so that the others stand out.
+func Count[N int | int64 | uint64](n N) string {
 	if n == 0 {
 		return ""
 	}
 	return strconv.FormatInt(int64(n), 10)
 }
 
-// age is a duration in one unit, or two below ten minutes, as kubectl prints it.
-func age(d time.Duration) string {
+// Age is a duration in one unit, or two below ten minutes, as kubectl prints it.
+func Age(d time.Duration) string {
 	switch {
 	case d < 0:
 		return "0s"
@@ -84,8 +71,8 @@ func age(d time.Duration) string {
 	case d < 3*time.Hour:
 		return state.Short(d.Truncate(time.Minute))
 	case d < 48*time.Hour:
-		return itoa(int(d.Hours())) + "h"
+		return strconv.Itoa(int(d.Hours())) + "h"
 	default:
-		return itoa(int(d.Hours()/24)) + "d"
+		return strconv.Itoa(int(d.Hours()/24)) + "d"
 	}
 }
