@@ -1,12 +1,12 @@
 package main
 
 import (
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
+
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/engine/child"
 )
 
 // The file for the journal ends with the last entry that fits, and the rest is counted.
@@ -37,11 +37,9 @@ func TestBoundedOutput(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, signals := passSignals(t.Context(), io.Discard, syscall.SIGUSR2)
-	defer signals.stop()
-	c := &userCommand{args: []string{"sh", "-c", "printf 1234; printf 567890abc >&2; printf more"}, apart: true}
+	c := &userCommand{Command: child.Command{Args: []string{"sh", "-c", "printf 1234; printf 567890abc >&2; printf more"}, Apart: true}}
 	c.sendOutput(file, path)
-	if err := c.run(t.Context(), signals, nil, nil); err != nil {
+	if err := c.Run(t.Context(), &child.Signals{}, nil, nil); err != nil {
 		t.Fatal(err)
 	}
 	c.close()

@@ -14,6 +14,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/engine/child"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/plan"
 	"github.com/kctl-ctrl/kctl-ctrl/render"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/explain"
@@ -236,7 +237,7 @@ func (o *execOptions) session(asking *commandAsking, horizon time.Duration) (s *
 // report says what there is to say at the end. What the command came to counts more
 // than what went wrong with that.
 func (o *execOptions) report(s *session, err error, printer *printer, recorder *recorder) error {
-	var ended *commandExit
+	var ended *child.ExitError
 	if err != nil && !errors.As(err, &ended) {
 		return err
 	}
@@ -260,8 +261,9 @@ func (o *execOptions) report(s *session, err error, printer *printer, recorder *
 
 // command is what to run, without the way to the proxy.
 func (o *execOptions) command(args []string, asking *commandAsking) (*userCommand, error) {
-	c := &userCommand{args: args, streams: o.IOStreams, apart: !hasTerminal()}
-	c.streams.In = asking.input(o.In)
+	c := &userCommand{Command: child.Command{
+		Args: args, In: asking.input(o.In), Out: render.Bare(o.Out), ErrOut: render.Bare(o.ErrOut), Apart: !child.HasTerminal(),
+	}}
 	if o.outputFile == "" {
 		return c, nil
 	}
@@ -330,7 +332,7 @@ func (o *execOptions) work(ctx context.Context, s *session, signals *signalPasse
 		return err
 	}
 	progress.done()
-	return command.run(ctx, signals, s.crashed(), s.crash)
+	return command.Run(ctx, &signals.Signals, s.crashed(), s.crash)
 }
 
 // prepare starts what the command needs, and gives it the way there.
@@ -342,7 +344,7 @@ func (o *execOptions) prepare(ctx context.Context, s *session, mode state.Mode, 
 	if s.manager.Load() != nil { // there is something to look into
 		s.attachable("exec")
 	}
-	s.note("exec", "starts %s", describeCommand(command.args))
-	command.env = clientEnvironment(os.Environ(), kubeconfig)
+	s.note("exec", "starts %s", describeCommand(command.Args))
+	command.Env = child.Environment(os.Environ(), kubeconfig)
 	return nil
 }

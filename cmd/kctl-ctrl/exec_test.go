@@ -20,6 +20,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/programtest"
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/engine/child"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
@@ -235,7 +236,7 @@ func TestProofSeesExecWithABrokenGuard(t *testing.T) {
 	o.kubeconfig.KubeConfig = &kubeconfig
 	ctx, signals := passSignals(t.Context(), os.Stderr, passedSignals()...)
 	defer signals.stop()
-	if err := o.work(ctx, s, signals, state.ModeDryRunServer, nil, &userCommand{args: plainOperator(t, "1"), streams: o.IOStreams}); err != nil {
+	if err := o.work(ctx, s, signals, state.ModeDryRunServer, nil, &userCommand{Command: child.Command{Args: plainOperator(t, "1"), Out: o.Out, ErrOut: o.ErrOut}}); err != nil {
 		t.Fatal(err)
 	}
 	gone := changes(before, p.revisions(t))
@@ -262,15 +263,5 @@ func TestExecStreams(t *testing.T) {
 	programtest.Until(t, lines, "late is here")
 	if err := command.Wait(); err != nil {
 		t.Error(err)
-	}
-}
-
-func TestClientEnvironment(t *testing.T) {
-	got := clientEnvironment([]string{
-		"HOME=/h", "KUBECONFIG=/theirs", "KUBERNETES_SERVICE_HOST=10.0.0.1", "KUBERNETES_SERVICE_PORT=443", "NO_PROXY=example.com", "no_proxy=*", "odd",
-	}, "/ours")
-	want := []string{"HOME=/h", "odd", "KUBECONFIG=/ours", "NO_PROXY=example.com,127.0.0.1", "no_proxy=*"}
-	if !slices.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
 	}
 }

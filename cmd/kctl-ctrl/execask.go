@@ -10,12 +10,10 @@ import (
 
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/engine/child"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/proxy"
 )
-
-// errLeft ends a command whose user has had enough of it: its exit code counts.
-var errLeft = errors.New("the user has left")
 
 // commandAsking is who is asked about the writes of exec's command, if anybody is.
 type commandAsking struct {
@@ -52,14 +50,14 @@ func (a *commandAsking) close() {
 }
 
 // start asks on the terminal until the returned wait, where it is to be asked there.
-// Leaving ends the context with errLeft.
+// Leaving ends the context with child.ErrLeft.
 func (a *commandAsking) start(ctx context.Context, s *session, journal *printer) (_ context.Context, wait func()) {
 	if a.tty == nil || !a.ask {
 		return ctx, func() {}
 	}
 	asked, leave := context.WithCancelCause(ctx)
 	quit := func(error) {
-		leave(errLeft)
+		leave(child.ErrLeft)
 		s.approval.gate.Close() // nothing more is written
 	}
 	streams := genericiooptions.IOStreams{In: a.tty, Out: a.tty, ErrOut: a.tty}

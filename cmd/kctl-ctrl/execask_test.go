@@ -1,9 +1,6 @@
 package main
 
 import (
-	"bufio"
-	"context"
-	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/programtest"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -152,35 +148,6 @@ func TestExecEndsBehindTheScreen(t *testing.T) {
 	x.shows("THE COMMAND has ended with exit code 7", "the last words").press("<esc>").shows("deployment").press("q")
 	if code := x.ends(); code != 7 {
 		t.Errorf("exit code %d:\n%s", code, x.picture.String())
-	}
-}
-
-// A command that does not end when it is asked to is killed, with what it has started.
-func TestCommandIsKilled(t *testing.T) {
-	in, out, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer in.Close()
-	_, signals := passSignals(t.Context(), os.Stderr, syscall.SIGUSR2)
-	defer signals.stop()
-	ctx, leave := context.WithCancelCause(t.Context())
-	c := &userCommand{args: []string{"sh", "-c", `trap "" TERM; sh -c "echo ready; sleep 1000"; exit 0`}, apart: true, grace: 50 * time.Millisecond}
-	c.sendOutput(out, "")
-	ended := make(chan error, 1)
-	go func() {
-		ended <- c.run(ctx, signals, nil, nil)
-		c.close()
-	}()
-	lines := bufio.NewScanner(in)
-	programtest.Until(t, lines, "ready")
-	leave(errLeft)
-	var exit *commandExit
-	if err := <-ended; !errors.As(err, &exit) || exit.code != 128+int(syscall.SIGKILL) {
-		t.Errorf("got %v, want that it was killed", err)
-	}
-	for lines.Scan() { // until the last who could write is gone
-		t.Errorf("it prints %q", lines.Text())
 	}
 }
 

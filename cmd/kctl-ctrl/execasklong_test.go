@@ -14,6 +14,7 @@ import (
 
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/programtest"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/approve"
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/engine/child"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -107,7 +108,7 @@ func TestAskedExecWithABrokenGate(t *testing.T) {
 		ctx, signals := passSignals(t.Context(), os.Stderr, syscall.SIGUSR2)
 		ended := make(chan error, 1)
 		go func() {
-			ended <- o.work(ctx, s, signals, state.ModeActive, nil, &userCommand{args: operator, streams: o.IOStreams})
+			ended <- o.work(ctx, s, signals, state.ModeActive, nil, &userCommand{Command: child.Command{Args: operator, Out: o.Out, ErrOut: o.ErrOut}})
 		}()
 		gate := s.approval.gate
 		if broken {

@@ -2,10 +2,11 @@ package main
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/engine/child"
 )
 
 // A command that is not there, or may not be run, ends as in a shell.
@@ -16,7 +17,7 @@ func TestNotStarted(t *testing.T) {
 	}
 	for name, want := range map[string]int{"no-such-command-anywhere": 127, filepath.Join(t.TempDir(), "none"): 127, file: 126} {
 		var said strings.Builder
-		code := exitCode(notStarted(name, exec.Command(name).Run()), &said)
+		code := exitCode((&child.Command{Args: []string{name}}).Run(t.Context(), &child.Signals{}, nil, nil), &said)
 		if code != want || !strings.HasPrefix(said.String(), "error: run "+name+": ") {
 			t.Errorf("%s: %d, %s", name, code, said.String())
 		}

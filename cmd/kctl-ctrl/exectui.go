@@ -18,6 +18,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/rest"
 
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/engine/child"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/plan"
 	"github.com/kctl-ctrl/kctl-ctrl/render"
 	"github.com/kctl-ctrl/kctl-ctrl/tui"
@@ -74,15 +75,17 @@ func (o *execOptions) runScreen(ctx context.Context, mode state.Mode, objects []
 			if err != nil {
 				return nil, err
 			}
-			behind.start(func() error { return command.run(working, signals, s.crashed(), s.crash) })
+			behind.start(func() error { return command.Run(working, &signals.Signals, s.crashed(), s.crash) })
 			return func(t *tui.Options) { parts(t); t.Command = behind }, nil
 		},
 	}, o.IOStreams)
 	if gate := s.approval.gate; gate != nil {
 		gate.Close()
 	}
-	leave(errLeft)
-	ended := behind.wait(func() { fmt.Fprintf(o.ErrOut, "waiting for the command to end; it is killed after %s\n", endWithin) })
+	leave(child.ErrLeft)
+	ended := behind.wait(func() {
+		fmt.Fprintf(o.ErrOut, "waiting for the command to end; it is killed after %s\n", child.EndWithin)
+	})
 	s.shutDown(o.ErrOut)
 	recorder.wait()
 	if printer != nil {
@@ -133,7 +136,7 @@ func (o *execOptions) screenCommand(args []string) (*userCommand, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &userCommand{args: args, apart: true, whole: true}
+	c := &userCommand{Command: child.Command{Args: args, Apart: true, Whole: true}}
 	c.sendOutput(file, path)
 	return c, nil
 }
@@ -209,12 +212,12 @@ func (b *behindScreen) Ended() <-chan struct{} { return b.ended }
 // How implements tui.Command.
 func (b *behindScreen) How() (text string, failed bool) {
 	<-b.ended
-	var exit *commandExit
+	var exit *child.ExitError
 	switch {
 	case b.err == nil:
 		return "has ended with exit code 0", false
 	case errors.As(b.err, &exit):
-		return fmt.Sprintf("has ended with exit code %d", exit.code), exit.code != 0
+		return fmt.Sprintf("has ended with exit code %d", exit.Code), exit.Code != 0
 	}
 	return "has ended: " + state.OneLine(b.err.Error()), true
 }

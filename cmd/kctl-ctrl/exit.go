@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/election"
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/engine/child"
 	"github.com/kctl-ctrl/kctl-ctrl/render"
 )
 
@@ -44,26 +45,12 @@ func (e *unsettledError) Error() string {
 	return "not settled in time: " + inProgress(max(e.total, len(e.reasons)))
 }
 
-// commandExit carries the exit code of a command run for the user.
-type commandExit struct{ code int }
-
-func (e *commandExit) Error() string { return fmt.Sprintf("the command exited with %d", e.code) }
-
-// startError is why a command was not run for the user, with its exit code.
-type startError struct {
-	code int
-	err  error
-}
-
-func (e *startError) Error() string { return e.err.Error() }
-func (e *startError) Unwrap() error { return e.err }
-
 // exitCode is the one place that turns an error into an exit code, and the one
 // that prints it.
 func exitCode(err error, stderr io.Writer) int {
 	var unsettled *unsettledError
-	var command *commandExit
-	var unstarted *startError
+	var command *child.ExitError
+	var unstarted *child.StartError
 	var lost *election.LostError
 	switch {
 	case err == nil:
@@ -71,10 +58,10 @@ func exitCode(err error, stderr io.Writer) int {
 	case errors.Is(err, errChanged):
 		return exitChanged
 	case errors.As(err, &command):
-		return command.code
+		return command.Code
 	case errors.As(err, &unstarted):
 		fmt.Fprintln(stderr, "error:", printable(err))
-		return unstarted.code
+		return unstarted.Code
 	case errors.Is(err, errInterrupted), errors.Is(err, context.Canceled):
 		return exitInterrupted
 	case errors.As(err, &unsettled):

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"os/signal"
 	"syscall"
 	"time"
@@ -15,6 +14,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/engine/child"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/plan"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/sandbox"
 	"github.com/kctl-ctrl/kctl-ctrl/render"
@@ -107,7 +107,11 @@ func (o *sandboxCommandOptions) run(ctx context.Context, args []string) (err err
 	}
 	progress.done()
 	if len(args) > 0 {
-		return runWith(ctx, o.IOStreams, path, args)
+		command := child.Command{
+			Args: args, Env: append(os.Environ(), "KUBECONFIG="+path), Apart: !child.HasTerminal(),
+			In: o.In, Out: render.Bare(o.Out), ErrOut: render.Bare(o.ErrOut),
+		}
+		return command.RunInForeground(ctx)
 	}
 	o.printUse(path, time.Since(begin))
 	select {
@@ -143,33 +147,6 @@ func (o *sandboxCommandOptions) printUse(path string, took time.Duration) {
 
 Ctrl-C ends it and removes everything.
 `, version, took.Round(100*time.Millisecond), path)
-}
-
-// runWith runs a command with KUBECONFIG set and returns its exit code as a
-// commandExit: 128 and the signal's number where a signal ended it.
-//
-// Ctrl-C at a terminal reaches the command too, and is the command's business: a
-// shell or a debugger goes on. Other ends of ctx ask the command, and what it has
-// started, to end and give it two seconds.
-func runWith(ctx context.Context, streams genericiooptions.IOStreams, kubeconfig string, args []string) error {
-	command := exec.CommandContext(ctx, args[0], args[1:]...)
-	command.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig)
-	command.Stdin, command.Stdout, command.Stderr = streams.In, render.Bare(streams.Out), render.Bare(streams.ErrOut)
-	all := &commandFamily{apart: !hasTerminal()}
-	if all.apart {
-		command.SysProcAttr = inOwnGroup(nil)
-	}
-	command.Cancel = func() error {
-		all.process = command.Process
-		all.signal(syscall.SIGTERM)
-		return nil
-	}
-	command.WaitDelay = 2 * time.Second
-	err := command.Run()
-	if all.process != nil {
-		all.end(false)
-	}
-	return exitOf(args[0], err)
 }
 
 // crashed is closed when the sandbox's child ends unasked; without a sandbox it

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/term"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/engine/child"
 	"github.com/kctl-ctrl/kctl-ctrl/render"
 )
 
@@ -129,7 +130,7 @@ func quietExit(code int) error {
 	if code == exitOK {
 		return nil
 	}
-	return &commandExit{code}
+	return &child.ExitError{Code: code}
 }
 
 // restore gives the terminal back, unless the child has done it.

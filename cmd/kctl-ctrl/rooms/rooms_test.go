@@ -69,6 +69,11 @@ var rules = []rule{
 		reason: "the guard is read by people who check it: it must stay small and light",
 	},
 	{
+		room: "reconcile/engine/child", never: []string{"k8s.io", module},
+		except: []string{module + "reconcile/engine/child"},
+		reason: "running a program of the user's own is about processes, and knows no cluster",
+	},
+	{
 		room: "reconcile/plan", never: []string{"k8s.io/kubernetes"},
 		reason: "comparing two states needs no control plane; its tests must stay light",
 	},

@@ -1,4 +1,4 @@
-package main
+package child
 
 import (
 	"os"
@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// commandFamily is a command that was started, and what it has started in its turn. A signal
+// family is a command that was started, and what it has started in its turn. A signal
 // that ends programs goes to all of them: a shell that is ended by one leaves its
 // children behind, and so does 'go run'.
 //
@@ -16,7 +16,7 @@ import (
 // all but those that leave it. With one it stays in the group of this process, for the
 // terminal's Ctrl-C and Ctrl-Z are for both; what it has started is then looked up by
 // parents. Neither finds what has put itself into the background as a daemon.
-type commandFamily struct {
+type family struct {
 	process *os.Process
 	apart   bool
 
@@ -39,7 +39,7 @@ func endsPrograms(s os.Signal) bool {
 
 // signal sends a signal to the command, and to what it has started if it is one that
 // ends programs. All of them may have ended.
-func (f *commandFamily) signal(s os.Signal) {
+func (f *family) signal(s os.Signal) {
 	if !endsPrograms(s) {
 		_ = f.process.Signal(s)
 		return
@@ -73,7 +73,7 @@ func (r relative) signal(s os.Signal) {
 // end returns when nothing of the family is left, whose command has ended: the others
 // are asked to end, and killed when that is late. Where nobody has asked the command to
 // end, it does nothing unless all is set.
-func (f *commandFamily) end(all bool) {
+func (f *family) end(all bool) {
 	f.mu.Lock()
 	asked, rest := f.asked, f.rest
 	f.mu.Unlock()
@@ -83,7 +83,7 @@ func (f *commandFamily) end(all bool) {
 	if f.apart {
 		signalGroup(f.process.Pid, syscall.SIGTERM)
 	}
-	late := time.After(outputWithin)
+	late := time.After(OutputWithin)
 	look := time.NewTicker(20 * time.Millisecond)
 	defer look.Stop()
 	for {
@@ -105,8 +105,8 @@ func (f *commandFamily) end(all bool) {
 	}
 }
 
-// hasTerminal reports whether a terminal controls this process.
-func hasTerminal() bool {
+// HasTerminal reports whether a terminal controls this process.
+func HasTerminal() bool {
 	tty, err := os.Open("/dev/tty")
 	if err != nil {
 		return false

@@ -1,6 +1,6 @@
 //go:build linux
 
-package main
+package child
 
 import (
 	"bufio"
@@ -12,8 +12,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-
-	"k8s.io/cli-runtime/pkg/genericiooptions"
 )
 
 // withGrandchild is a shell that has started a program, whose process id it prints.
@@ -51,32 +49,29 @@ func isAlive(pid int) bool {
 func TestSignalsEndGrandchildren(t *testing.T) {
 	for _, apart := range []bool{true, false} {
 		out, pid := firstLine(t)
-		ctx, signals := passSignals(t.Context(), io.Discard)
-		command := &userCommand{args: withGrandchild, streams: genericiooptions.IOStreams{Out: out, ErrOut: io.Discard}, apart: apart}
+		signals := &Signals{}
+		command := &Command{Args: withGrandchild, Out: out, ErrOut: io.Discard, Apart: apart}
 		ended := make(chan error, 1)
-		go func() { ended <- command.run(ctx, signals, nil, nil) }()
+		go func() { ended <- command.Run(t.Context(), signals, nil, nil) }()
 		grandchild := pid()
-		if !signals.pass(syscall.SIGTERM) {
+		if !signals.Pass(syscall.SIGTERM) {
 			t.Fatal("there is no command")
 		}
-		var exit *commandExit
-		if err := <-ended; !errors.As(err, &exit) || exit.code != 128+int(syscall.SIGTERM) {
+		var exit *ExitError
+		if err := <-ended; !errors.As(err, &exit) || exit.Code != 128+int(syscall.SIGTERM) {
 			t.Errorf("apart %v: %v", apart, err)
 		}
 		if isAlive(grandchild) {
 			t.Errorf("apart %v: what the command has started outlives it", apart)
 		}
-		signals.stop()
 	}
 }
 
 // What a command leaves behind when nobody has asked it to end is its own.
 func TestWhatACommandLeavesBehindIsLeft(t *testing.T) {
 	out, pid := firstLine(t)
-	ctx, signals := passSignals(t.Context(), io.Discard)
-	defer signals.stop()
-	command := &userCommand{args: []string{"sh", "-c", `sh -c 'echo $$; exec sleep 1000' & exit 0`}, streams: genericiooptions.IOStreams{Out: out, ErrOut: out}, apart: true}
-	if err := command.run(ctx, signals, nil, nil); err != nil {
+	command := &Command{Args: []string{"sh", "-c", `sh -c 'echo $$; exec sleep 1000' & exit 0`}, Out: out, ErrOut: out, Apart: true}
+	if err := command.Run(t.Context(), &Signals{}, nil, nil); err != nil {
 		t.Fatal(err)
 	}
 	if !isAlive(pid()) {
@@ -84,13 +79,13 @@ func TestWhatACommandLeavesBehindIsLeft(t *testing.T) {
 	}
 }
 
-// sandbox's command is ended as a whole too.
-func TestSandboxCommandIsEndedAsAWhole(t *testing.T) {
+// A command on the terminal is ended as a whole too.
+func TestForegroundIsEndedAsAWhole(t *testing.T) {
 	out, pid := firstLine(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
-		ended <- runWith(ctx, genericiooptions.IOStreams{Out: out, ErrOut: io.Discard}, "/nowhere", withGrandchild)
+		ended <- (&Command{Args: withGrandchild, Out: out, ErrOut: io.Discard, Apart: !HasTerminal()}).RunInForeground(ctx)
 	}()
 	grandchild := pid()
 	cancel()

@@ -1,6 +1,6 @@
 //go:build !linux && !darwin
 
-package main
+package child
 
 // descendants finds nobody: of a command that shares its process group with this
 // program, only the command itself is ended.
