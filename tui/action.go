@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"errors"
 	"slices"
 
 	tea "github.com/charmbracelet/bubbletea"
@@ -73,3 +74,15 @@ func footer(t *widget.Theme, actions []action, w int) string {
 	}
 	return l.Draw(t, w, false, widget.Text)
 }
+
+func firstOf(reasons ...string) string {
+	for _, r := range reasons {
+		if r != "" {
+			return r
+		}
+	}
+	return ""
+}
+
+// errNothing is what an action without a subject complains of.
+var errNothing = errors.New("the cursor is on nothing")

@@ -8,7 +8,6 @@ import (
 
 	tea "github.com/charmbracelet/bubbletea"
 
-	"github.com/kctl-ctrl/kctl-ctrl/render"
 	"github.com/kctl-ctrl/kctl-ctrl/tui/widget"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
@@ -61,23 +60,6 @@ func (m *model) overText() []action {
 		_, err := strconv.Atoi(a.keys[0])
 		return err != nil && !slices.ContainsFunc(m.playing(), func(p action) bool { return p.keys[0] == a.keys[0] })
 	})
-}
-
-// copied is the text that goes on the clipboard.
-func (s subject) copied() string {
-	if s.copy != nil {
-		return render.SanitiseKeeping(s.copy(), render.KeepLines)
-	}
-	return render.Sanitise(s.name)
-}
-
-func firstOf(reasons ...string) string {
-	for _, r := range reasons {
-		if r != "" {
-			return r
-		}
-	}
-	return ""
 }
 
 func (m *model) noKubeconfig() string {

@@ -2,7 +2,6 @@ package tui
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -367,6 +366,3 @@ func (m *model) copy(text, what string) tea.Cmd {
 		return sayMsg{text: fmt.Sprintf("Copied %s (%s).", what, how)}
 	}
 }
-
-// errNothing is what an action without a subject complains of.
-var errNothing = errors.New("the cursor is on nothing")

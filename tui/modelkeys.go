@@ -89,9 +89,6 @@ func (m *model) over(text *overlay) {
 	m.text = text
 }
 
-// cursorMsg tells a page that its cursor has moved.
-type cursorMsg struct{}
-
 func (m *model) do(a action) tea.Cmd {
 	if a.off != "" {
 		return complain(fmt.Sprintf("%s: not now: %s", strings.TrimSuffix(firstWords(a), "."), a.off))

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/kctl-ctrl/kctl-ctrl/tui/widget"
-	"github.com/kctl-ctrl/kctl-ctrl/watch/document"
 )
 
 // cacheColumns are all columns, in their order.
@@ -102,18 +101,6 @@ func (r cacheRows) cell(row CacheRow, name string) widget.Cell {
 		return widget.Word(labelText(row.Labels), widget.Dim)
 	}
 	return nil
-}
-
-func healthStyle(h document.Health) widget.Style {
-	switch h {
-	case document.HealthReady:
-		return widget.Good
-	case document.HealthProgressing:
-		return widget.Warn
-	case document.HealthFailed:
-		return widget.Bad
-	}
-	return widget.Text
 }
 
 func labelText(labels map[string]string) string {

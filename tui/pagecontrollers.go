@@ -291,26 +291,6 @@ func (p *controllersPage) actions(e *env) []action {
 	})
 }
 
-// pauseOrResume turns the one into the other.
-func pauseOrResume(e *env, controller string) tea.Cmd {
-	loops := e.Loops
-	if loops.Paused(controller) {
-		return doing("resume "+render.ShortName(controller), func() error { return loops.Resume(controller) })
-	}
-	return doing("pause "+render.ShortName(controller), func() error { return loops.Pause(controller) })
-}
-
-// doing runs a command that changes something in this process, and tells what
-// came of it.
-func doing(what string, do func() error) tea.Cmd {
-	return func() tea.Msg {
-		if err := do(); err != nil {
-			return sayMsg{text: what + ": " + err.Error(), bad: true}
-		}
-		return sayMsg{text: strings.ToUpper(what[:1]) + what[1:] + ": done."}
-	}
-}
-
 func (p *controllersPage) open(name string) tea.Cmd {
 	view := func(e *env) *widget.TextView {
 		return &widget.TextView{Title: name, Lines: func(w int) []widget.Line { return p.detail(e, e.snap.Controller(name), w) }}

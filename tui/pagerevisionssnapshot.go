@@ -47,15 +47,12 @@ func snapshotRevisions(s *state.Snapshot) []state.RevisionList {
 // historyPrint changes when a history, its revisions or their pods have changed
 // in a snapshot.
 func historyPrint(s *state.Snapshot, ref state.Ref) uint64 {
-	g := grown{refs: []state.Ref{ref}}
+	var history watchedObjects
+	history.watch(ref)
 	if o := s.Object(ref); o != nil {
 		for record := range s.OwnedBy(o.UID) {
-			g.refs = append(g.refs, record.Ref)
-			if len(g.refs) > fewRefs {
-				break
-			}
+			history.watch(record.Ref)
 		}
 	}
-	g.types = map[string]bool{ref.Type(): true}
-	return g.print(s)
+	return history.print(s)
 }

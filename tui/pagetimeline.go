@@ -229,46 +229,6 @@ func (p *timelinePage) under(e *env) subject {
 	return eventSubject(entry.Event, entry.Seq)
 }
 
-// eventSubject is what an entry is about, as other pages know it.
-func eventSubject(event state.Event, seq uint64) subject {
-	key := func(controller, queue, key string, sync uint64) subject {
-		return subject{kind: onKey, controller: controller, queue: queue, key: key, sync: sync, seq: seq, name: key, explain: "event"}
-	}
-	switch e := event.(type) {
-	case state.WriteFinished:
-		return writeSubject(e, seq)
-	case state.ObjectChanged:
-		return subject{kind: onObject, object: e.Object, informer: e.Object.Type(), seq: seq, name: e.Object.Name, explain: "event"}
-	case state.KeyAdded:
-		s := key(e.Controller, e.Queue, e.Key, 0)
-		s.explain = "enqueue"
-		return s
-	case state.KeyReady:
-		return key(e.Controller, e.Queue, e.Key, 0)
-	case state.KeyTaken:
-		s := key(e.Controller, e.Queue, e.Key, e.Sync)
-		s.explain = "sync"
-		return s
-	case state.KeyFinished:
-		s := key(e.Controller, e.Queue, e.Key, e.Sync)
-		s.explain = "sync"
-		return s
-	case state.KeyForgotten:
-		return key(e.Controller, e.Queue, e.Key, 0)
-	case state.KeyDropped:
-		return key(e.Controller, e.Queue, e.Key, 0)
-	case state.ControllerChanged:
-		return subject{kind: onController, controller: e.Controller, seq: seq, name: e.Controller}
-	case state.InformerChanged:
-		return subject{kind: onInformer, informer: e.Informer, seq: seq, name: e.Informer}
-	case state.Gap:
-		return subject{kind: onInformer, informer: e.Informer, seq: seq, name: e.Informer, explain: "gap"}
-	case state.LeaseChanged:
-		return subject{kind: onLease, object: e.Lease, seq: seq, name: e.Lease.Name}
-	}
-	return subject{kind: onEvent, seq: seq, name: state.Describe(event)}
-}
-
 func hopSubject(h *state.Hop) subject {
 	s := eventSubject(h.Event, h.Seq)
 	if h.Parent != nil && !h.Link.Sure() && h.Link != state.LinkAbout {

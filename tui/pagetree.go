@@ -8,7 +8,6 @@ import (
 
 	tea "github.com/charmbracelet/bubbletea"
 
-	"github.com/kctl-ctrl/kctl-ctrl/render"
 	"github.com/kctl-ctrl/kctl-ctrl/tui/widget"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/document"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
@@ -379,12 +378,4 @@ func (p *treePage) under(e *env) subject {
 		s.explain = "finalizer"
 	}
 	return s
-}
-
-// kubectlName is what kubectl understands.
-func kubectlName(o document.OwnedObject) string {
-	if o.Kind == "" {
-		return o.Type() + "/" + o.Name
-	}
-	return render.ObjectName(o)
 }

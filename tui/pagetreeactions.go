@@ -9,7 +9,6 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/render"
 	"github.com/kctl-ctrl/kctl-ctrl/tui/widget"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/document"
-	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
 func (p *treePage) actions(e *env) []action {
@@ -180,10 +179,4 @@ func (p *treePage) missing() []string {
 		lines = append(lines, fmt.Sprintf("The garbage collector does not watch %d types, whose owners mean nothing to it: %s", n, strings.Join(p.tree.tree.NotOwnable, ", ")))
 	}
 	return lines
-}
-
-// hasHistory is for the types of Kubernetes that keep revisions of their
-// template.
-func hasHistory(r state.Ref) bool {
-	return r.Group == "apps" && (r.Resource == "deployments" || r.Resource == "statefulsets" || r.Resource == "daemonsets")
 }

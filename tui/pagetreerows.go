@@ -22,19 +22,14 @@ const (
 type grown struct {
 	tree  document.OwnerTree
 	nodes int
-	// types are those of its objects, uids the objects, where they are few.
-	types map[string]bool
-	refs  []state.Ref
+	watchedObjects
 	// What the columns need.
 	namespaces, statuses, ages, finalizers, notes bool
 }
 
-// fewRefs is up to how many objects of a tree are looked up in each snapshot.
-const fewRefs = 500
-
 // grow counts a tree. It is for a command.
 func grow(tree document.OwnerTree) *grown {
-	g := &grown{tree: tree, types: map[string]bool{}}
+	g := &grown{tree: tree}
 	first := ""
 	for i, root := range tree.Roots {
 		if i == 0 {
@@ -42,10 +37,7 @@ func grow(tree document.OwnerTree) *grown {
 		}
 		root.Walk(func(n *document.OwnerNode) {
 			g.nodes++
-			g.types[n.Object.Type()] = true
-			if len(g.refs) <= fewRefs {
-				g.refs = append(g.refs, n.Object.Ref)
-			}
+			g.watch(n.Object.Ref)
 			note, _ := nodeNote(n)
 			g.namespaces = g.namespaces || n.Object.Namespace != first
 			g.statuses = g.statuses || n.Status != nil || !n.Object.Deleting.IsZero()
@@ -55,35 +47,6 @@ func grow(tree document.OwnerTree) *grown {
 		})
 	}
 	return g
-}
-
-// print changes when the objects of the tree, or what they own, have changed in a
-// snapshot. Of a large tree it looks at its types only.
-func (g *grown) print(s *state.Snapshot) uint64 {
-	sum := uint64(14695981039346656037)
-	mix := func(text string) {
-		for i := range len(text) {
-			sum = (sum ^ uint64(text[i])) * 1099511628211
-		}
-	}
-	if len(g.refs) > fewRefs {
-		for name, i := range s.Informers.All() {
-			if g.types[name] {
-				sum += i.Events
-			}
-		}
-		return sum
-	}
-	for _, ref := range g.refs {
-		if o := s.Object(ref); o != nil {
-			mix(o.UID)
-			mix(o.ResourceVersion)
-		}
-		for d := range s.OwnedBy(ref.UID) {
-			mix(d.UID)
-		}
-	}
-	return sum
 }
 
 // treeRow is a node that is not folded away.

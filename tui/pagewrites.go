@@ -2,8 +2,6 @@ package tui
 
 import (
 	"fmt"
-	"strconv"
-	"strings"
 
 	tea "github.com/charmbracelet/bubbletea"
 
@@ -78,56 +76,6 @@ func writeCells(e *env, w *state.Write) []widget.Cell {
 	}
 }
 
-// writeObject is what a write is about, short: "deployments/status shop/web".
-func writeObject(w state.WriteFinished) string {
-	kind := w.Object.Resource
-	if w.Subresource != "" {
-		kind += "/" + w.Subresource
-	}
-	if w.Object.Name == "" && w.Object.Namespace != "" {
-		return kind + " in " + w.Object.Namespace
-	}
-	return strings.TrimSpace(kind + " " + w.Object.Key())
-}
-
-// resultWord says whether a write was real.
-func resultWord(w state.WriteFinished) string {
-	switch w.Result {
-	case state.WriteDone:
-		return "real"
-	case state.WriteDry:
-		return "dry"
-	}
-	return string(w.Result)
-}
-
-func resultStyle(r state.WriteResult) widget.Style {
-	switch r {
-	case state.WriteDone:
-		return widget.Good
-	case state.WriteDry:
-		return widget.Warn
-	}
-	return widget.Bad
-}
-
-func verbStyle(verb string) widget.Style {
-	switch {
-	case verb == "create":
-		return widget.Good
-	case strings.HasPrefix(verb, "delete"):
-		return widget.Warn
-	}
-	return widget.Text
-}
-
-func statusCode(n int) string {
-	if n == 0 {
-		return ""
-	}
-	return strconv.Itoa(n)
-}
-
 func (p *writesPage) title(e *env) string {
 	text := fmt.Sprintf("Writes: %d", p.rows(e).Len())
 	if s := scopeName(p.scope); s != "" {
@@ -140,17 +88,6 @@ func (p *writesPage) title(e *env) string {
 		text += fmt.Sprintf("; %d older ones are no longer kept", gone)
 	}
 	return text
-}
-
-// scopeName says in words what a page was cut down to.
-func scopeName(s subject) string {
-	switch {
-	case s.object.Resource != "":
-		return s.object.String()
-	case s.key != "":
-		return render.ShortName(s.controller) + " " + s.key
-	}
-	return render.ShortName(s.controller)
 }
 
 func (p *writesPage) current(e *env) *state.Write {
@@ -202,19 +139,6 @@ func (p *writesPage) under(e *env) subject {
 	return writeSubject(w.WriteFinished, w.Seq)
 }
 
-func writeSubject(w state.WriteFinished, seq uint64) subject {
-	s := subject{
-		kind: onWrite, controller: w.Controller, queue: w.Cause.Queue, key: w.Cause.Key, sync: w.Cause.Sync,
-		object: w.Object, seq: seq, name: w.Verb + " " + writeObject(w), copy: func() string { return writeText(w) },
-	}
-	if about, tells := w.About(); tells { // nobody wants the Event's own tree
-		s.explain, s.object = "told", about
-	} else if w.Result == state.WriteDry {
-		s.explain = "dry-write"
-	}
-	return s
-}
-
 func (p *writesPage) actions(e *env) []action {
 	w := p.current(e)
 	nothing := ""
@@ -249,43 +173,6 @@ func openWrite(e *env, w *state.Write) tea.Cmd {
 			}
 		}}
 	}
-}
-
-// jumps are the keys that show a subject on other pages.
-func jumps(s subject, nothing string, from pageID) []action {
-	noKey, noObject := nothing, nothing
-	if s.key == "" || s.queue == "" {
-		noKey = firstOf(nothing, "no queue key is known of it")
-	}
-	if s.object.Resource == "" || s.object.Name == "" {
-		noObject = firstOf(nothing, "it is about no single object")
-	}
-	object := subject{kind: onObject, object: s.object, informer: s.object.Type(), name: s.object.Name}
-	key := subject{kind: onKey, controller: s.controller, queue: s.queue, key: s.key, sync: s.sync, name: s.key}
-	to := func(page pageID, s subject) func() tea.Cmd { return func() tea.Cmd { return send(jumpMsg{page, s}) } }
-	out := []action{
-		{keys: []string{"Q"}, label: "queue", help: "Show its key in the queue.", off: noKey, do: to(pageQueues, key)},
-		{keys: []string{"O"}, label: "owners", help: "Show the tree of owners in which its object stands.", off: noObject, do: to(pageTree, object)},
-		{keys: []string{"C"}, label: "cache", help: "Show its object in the informer's cache.", off: noObject, do: to(pageInformers, object)},
-	}
-	if from != pageTimeline {
-		noTime := nothing
-		if s.seq == 0 {
-			noTime = firstOf(nothing, "the journal has no entry of it")
-		}
-		out = append([]action{{keys: []string{"T"}, label: "timeline", help: "Show what led to it and what followed.", off: noTime, do: to(pageTimeline, s)}}, out...)
-	}
-	if from != pageWrites {
-		writes, noWrites := key, noKey
-		switch {
-		case s.kind == onWrite:
-			writes, noWrites = s, nothing
-		case noKey != "":
-			writes, noWrites = object, noObject
-		}
-		out = append(out, action{keys: []string{"W"}, label: "writes", help: "Show its writes on page 4.", off: noWrites, do: to(pageWrites, writes)})
-	}
-	return out
 }
 
 func (p *writesPage) filtering() *filtering {

@@ -17,9 +17,6 @@ func (b *base) filtering() *filtering {
 
 func (b *base) back() bool { return false }
 
-// openMsg opens a text that is made anew every second.
-type openMsg struct{ view func(*env) *widget.TextView }
-
 // plainRows are a list's rows as lines: the titles in small letters before the
 // values, so that a line makes sense by itself. What changes with the time alone is
 // left out.
