@@ -205,7 +205,7 @@ func TestApprovalsBrakeKeepsTheLease(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := newGate()
 			g.brake = "the limit of 100 writes per minute is reached"
-			s := newScreen(t, Options{Approvals: g, Now: func() time.Time { return testNow }}, elected(state.ModeActive, c.steps...), 80, 24)
+			s := newScreen(t, Options{Parts: Parts{Approvals: g}, Now: func() time.Time { return testNow }}, elected(state.ModeActive, c.steps...), 80, 24)
 			s.has(c.want).press("A")
 			s.has(c.want, "The brake is on since 05:06:07.000: the limit of 100 writes per minute is", "asked 9s ago")
 			if c.want == kept {

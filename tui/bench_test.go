@@ -172,7 +172,8 @@ func startTimed(b *testing.B, w *world, p place) *timed {
 	b.Cleanup(cancel)
 	in, keys := io.Pipe()
 	s := &timed{tb: b, blank: p.name == nothing, keys: keys, over: make(chan struct{}), model: newModel(ctx, Options{
-		Journal: hubJournal{w.hub}, Theme: testTheme(b, "default", termenv.TrueColor), Missing: "this is a benchmark",
+		Parts:   Parts{Theme: testTheme(b, "default", termenv.TrueColor), Missing: "this is a benchmark"},
+		Journal: hubJournal{w.hub},
 	})}
 	s.changed = sync.NewCond(&s.mu)
 	s.program = tea.NewProgram(s, tea.WithContext(ctx), tea.WithInput(in), tea.WithOutput(s), tea.WithAltScreen(), tea.WithoutSignalHandler())

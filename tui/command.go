@@ -34,7 +34,7 @@ func (m *model) verbs() []verb {
 	return []verb{
 		{words: []string{"quit", "q", "q!", "qa", "exit"}, help: "Quit.", do: func(string) tea.Cmd { return m.askQuit() }},
 		{words: []string{"help"}, help: "Show all keys.", do: func(string) tea.Cmd { return m.help() }},
-		{words: []string{"record"}, help: "Start to save a recording, or end it.", off: e.without(e.Recorder != nil), do: func(string) tea.Cmd { return m.record() }},
+		{words: []string{"record"}, help: "Start to save a recording, or end it.", off: e.without(m.options.Recorder != nil), do: func(string) tea.Cmd { return m.record() }},
 		{words: []string{"output", "logs"}, help: "Show what the command prints.", off: m.noCommand(), do: func(string) tea.Cmd { return m.output() }},
 		{words: []string{"kubectl", "kubeconfig"}, help: "Show and copy how kubectl reaches this sandbox.", off: m.noKubeconfig(), do: func(string) tea.Cmd { return m.kubectl() }},
 		{words: []string{"active", "lead"}, args: "[LOOPS]", bare: true, help: "Have loops write to this cluster for real: those named, deployment,replicaset, or those that run. It shows first what that means, and asks for the context's name.", off: m.noActive(), do: m.stand},

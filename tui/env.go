@@ -8,61 +8,32 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
-// Options are what a screen is made of. Journal and Theme are needed; each other
-// part that is nil switches off the keys that need it.
-type Options struct {
-	Journal Journal
-	Theme   *widget.Theme
+// Parts are what pages are given of a session. Each that is nil switches off the
+// keys that need it.
+type Parts struct {
+	Theme *widget.Theme
 
-	Loops      Loops
-	Approvals  Approvals
-	Command    Command
-	Caches     Caches
-	Owners     Owners
-	Revisions  Revisions
-	Leases     Leases
-	Active     Active
-	Connection Connection
-	Recorder   Recorder
-	Player     Player
+	Loops     Loops
+	Approvals Approvals
+	Command   Command
+	Caches    Caches
+	Owners    Owners
+	Revisions Revisions
+	Leases    Leases
+	Active    Active
+	Player    Player
 
 	// Missing says why a part is nil: "this is a recording". It ends no sentence.
 	Missing string
-	// Stand: once connected, the user is asked whether the controllers of StandFor,
-	// or where there are none those that run, are to write for real.
-	Stand    bool
-	StandFor []string
 	// Observing: no loop of this process runs until the user starts one.
 	Observing bool
-	// Now is time.Now, or the position of a player.
-	Now func() time.Time
-	// Requests counts the requests sent to the API server; nil where unknown.
-	Requests func() uint64
-	// Copy puts text on the clipboard and says how.
-	Copy func(text string) (how string, err error)
-	// Kubeconfig is a file with which kubectl reaches the sandbox that is shown; empty
-	// where it is no sandbox.
-	Kubeconfig string
 	// Location is that of the times shown; UTC where it is nil.
 	Location *time.Location
-	// Once: Plain prints the rows of one snapshot and ends.
-	Once bool
-	// Start is the page shown first; 1 where it is zero.
-	Start int
-	// Open is a type whose cache is opened first, on its page; empty for none.
-	Open string
-	// Connect makes the parts while the screen is up already, and returns what
-	// puts them into Options. Its error ends the screen, and Run returns it. Nil
-	// where the parts are there.
-	Connect func(context.Context) (func(*Options), error)
-	// Crashed is closed when the session cannot go on; Crash says why.
-	Crashed <-chan struct{}
-	Crash   func() error
 }
 
 // env is what pages read. It belongs to the program's goroutine.
 type env struct {
-	*Options
+	*Parts
 	// ctx ends with the program: commands give up with it.
 	ctx context.Context
 	// snap is the snapshot shown, never nil; latest is the newest, which differs

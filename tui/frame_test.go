@@ -101,7 +101,7 @@ func TestPanicRestoresTheTerminal(t *testing.T) {
 			}
 		}
 	}()
-	err = NewScreen(context.Background(), Options{Journal: panics{}, Theme: testTheme(t, "default", termenv.ANSI)}, tty, tty).Run()
+	err = NewScreen(context.Background(), Options{Parts: Parts{Theme: testTheme(t, "default", termenv.ANSI)}, Journal: panics{}}, tty, tty).Run()
 	if err == nil {
 		t.Error("the panic is no error")
 	}

@@ -26,12 +26,12 @@ func (m *model) actions() []action {
 		{keys: []string{"/"}, label: "filter", help: "Filter the rows: text or a regular expression, !text for what does not match, -l labels, -f fuzzy.", off: m.noFilter(), do: m.filter},
 		{keys: []string{"i"}, label: "explain", help: "Explain what the cursor is on.", do: func() tea.Cmd { return m.explain(under) }},
 		{keys: []string{"y"}, label: "yaml", help: "Show what the cursor is on as YAML.", off: nothing, do: func() tea.Cmd { return m.yaml(under) }},
-		{keys: []string{"c"}, label: "copy", help: "Copy the name under the cursor.", off: firstOf(nothing, e.without(e.Copy != nil)), do: func() tea.Cmd { return m.copy(under.copied(), under.name) }},
+		{keys: []string{"c"}, label: "copy", help: "Copy the name under the cursor.", off: firstOf(nothing, e.without(m.options.Copy != nil)), do: func() tea.Cmd { return m.copy(under.copied(), under.name) }},
 		{keys: []string{"p"}, label: "pause", help: "Pause the screen, or let it go on. What is watched goes on meanwhile.", do: m.pause},
 		{keys: []string{"A"}, help: "Show the writes that wait for your yes, and the brake.", off: e.without(e.Approvals != nil), do: m.openApprovals},
 		{keys: []string{"L"}, help: "Lead: have the loops that run write to this cluster for real, after you have seen what that means and typed the context's name; or step down.", off: m.noActive(), do: m.lead},
 		{keys: []string{"X"}, help: "Show what the command prints.", off: m.noCommand(), do: m.output},
-		{keys: []string{"S"}, help: "Start to save a recording, or end it.", off: e.without(e.Recorder != nil), do: m.record},
+		{keys: []string{"S"}, help: "Start to save a recording, or end it.", off: e.without(m.options.Recorder != nil), do: m.record},
 		{keys: []string{"K"}, help: "Show and copy how kubectl reaches this sandbox.", off: m.noKubeconfig(), do: m.kubectl},
 		{keys: []string{"esc"}, help: "Leave what was opened; leave the filter; go to the page before.", do: m.back},
 		{keys: []string{"tab"}, help: "Go to the next page.", do: func() tea.Cmd { return m.show(m.neighbour(1), true) }},
@@ -63,7 +63,7 @@ func (m *model) overText() []action {
 }
 
 func (m *model) noKubeconfig() string {
-	if m.env.Kubeconfig == "" {
+	if m.options.Kubeconfig == "" {
 		return "only a sandbox has a kubeconfig of its own"
 	}
 	return ""
@@ -71,8 +71,8 @@ func (m *model) noKubeconfig() string {
 
 // kubectl shows the line for a shell beside the screen.
 func (m *model) kubectl() tea.Cmd {
-	line := "export KUBECONFIG=" + m.env.Kubeconfig
-	if m.env.Copy == nil {
+	line := "export KUBECONFIG=" + m.options.Kubeconfig
+	if m.options.Copy == nil {
 		return say(line)
 	}
 	return m.copy(line, line)
@@ -119,7 +119,7 @@ func (m *model) pause() tea.Cmd {
 }
 
 func (m *model) record() tea.Cmd {
-	recorder := m.env.Recorder
+	recorder := m.options.Recorder
 	return func() tea.Msg {
 		said, err := recorder.Toggle()
 		if err != nil {

@@ -105,10 +105,10 @@ func (m *model) headline(w int) string {
 	} else if leader := leaderOf(e.latest, e.now); leader != "" {
 		right = append(right, widget.Text.Of("leader "+leader))
 	}
-	if e.Requests != nil {
+	if m.options.Requests != nil {
 		right = append(right, widget.Text.Of(fmt.Sprintf("%.0f req/s", e.trends.requestsPerSecond())))
 	}
-	if e.Recorder != nil && e.Recorder.File() != "" {
+	if m.options.Recorder != nil && m.options.Recorder.File() != "" {
 		right = append(right, widget.Recording.Of("REC"))
 	}
 	if n := dropped(e.latest); n > 0 {
@@ -202,7 +202,7 @@ func lastNote(s *state.Snapshot) string {
 // alarm is what must not be missed: a server that does not answer, the brake, two
 // leaders.
 func (m *model) alarm() string {
-	if c := m.env.Connection; c != nil {
+	if c := m.options.Connection; c != nil {
 		if since, reason := c.Lost(); !since.IsZero() {
 			return fmt.Sprintf("NO ANSWER FROM THE API SERVER for %s: what is shown is STALE (%s)", widget.Age(m.env.now.Sub(since)), reason)
 		}

@@ -14,10 +14,11 @@ import (
 // model is the root: it has the pages, what lies over them, and the header and
 // footer around them.
 type model struct {
-	env   *env
-	table []pageRow
-	pages map[pageID]page
-	shown pageID
+	options *Options
+	env     *env
+	table   []pageRow
+	pages   map[pageID]page
+	shown   pageID
 	// visited are the pages before this one, for esc and "-".
 	visited []pageID
 
@@ -53,8 +54,9 @@ func newModel(ctx context.Context, o Options) *model {
 	}
 	empty := state.NewSnapshot(state.Limits{})
 	m := &model{
-		env:   &env{Options: &o, ctx: ctx, snap: empty, latest: empty, now: o.Now()},
-		table: pages(), pages: map[pageID]page{}, typed: map[string][]string{},
+		options: &o,
+		env:     &env{Parts: &o.Parts, ctx: ctx, snap: empty, latest: empty, now: o.Now()},
+		table:   pages(), pages: map[pageID]page{}, typed: map[string][]string{},
 	}
 	for _, row := range m.table {
 		m.pages[row.id] = row.make()
@@ -77,7 +79,7 @@ type (
 	}
 	// secondMsg is the root's clock.
 	secondMsg struct{}
-	// connectedMsg brings the parts of the session.
+	// connectedMsg brings the Parts of the session.
 	connectedMsg struct {
 		set func(*Options)
 		err error
@@ -99,9 +101,9 @@ func (m *model) Init() tea.Cmd {
 	return tea.Batch(m.next(nil), second(), m.connect(), m.watchCrash(), m.watchCommand(), m.page().update(shownMsg{}, m.env), m.openFirst())
 }
 
-// connect makes the parts of the session, where that is left to the screen.
+// connect makes the Parts of the session, where that is left to the screen.
 func (m *model) connect() tea.Cmd {
-	connect, ctx := m.env.Connect, m.env.ctx
+	connect, ctx := m.options.Connect, m.env.ctx
 	if connect == nil {
 		return nil
 	}
@@ -113,9 +115,9 @@ func (m *model) connect() tea.Cmd {
 }
 
 // watchCrash ends the screen when the session has crashed. Crashed is known once
-// there are parts.
+// there are Parts.
 func (m *model) watchCrash() tea.Cmd {
-	crashed, crash, ctx := m.env.Crashed, m.env.Crash, m.env.ctx
+	crashed, crash, ctx := m.options.Crashed, m.options.Crash, m.env.ctx
 	if crashed == nil {
 		return nil
 	}
@@ -131,7 +133,7 @@ func (m *model) watchCrash() tea.Cmd {
 
 // next waits for a snapshot in a goroutine of Bubble Tea's.
 func (m *model) next(last *state.Snapshot) tea.Cmd {
-	journal, ctx := m.env.Journal, m.env.ctx
+	journal, ctx := m.options.Journal, m.env.ctx
 	return func() tea.Msg {
 		snap, err := journal.Next(ctx, last)
 		return nextMsg{snap, err}
@@ -142,7 +144,7 @@ func second() tea.Cmd { return tea.Tick(time.Second, func(time.Time) tea.Msg { r
 
 // Update never blocks: it swaps pointers and starts commands.
 func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
-	m.env.now = m.env.Now()
+	m.env.now = m.options.Now()
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
 		m.width, m.height = msg.Width, msg.Height
@@ -197,27 +199,27 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	return m, nil
 }
 
-// connected takes the parts over. The page on the screen may ask them from now on.
+// connected takes the Parts over. The page on the screen may ask them from now on.
 func (m *model) connected(msg connectedMsg) tea.Cmd {
 	m.env.connecting = false
 	if msg.err != nil {
 		return send(failedMsg{msg.err})
 	}
-	msg.set(m.env.Options)
+	msg.set(m.options)
 	cmds := []tea.Cmd{m.watchCrash(), m.watchCommand(), m.page().update(shownMsg{}, m.env), m.openFirst()}
-	if m.env.Stand {
-		cmds = append(cmds, m.prepare(m.env.StandFor))
+	if m.options.Stand {
+		cmds = append(cmds, m.prepare(m.options.StandFor))
 	}
 	return tea.Batch(cmds...)
 }
 
-// openFirst opens the cache that was named at the start, once the parts are there.
+// openFirst opens the cache that was named at the start, once the Parts are there.
 func (m *model) openFirst() tea.Cmd {
-	typ := m.env.Open
+	typ := m.options.Open
 	if typ == "" || m.env.connecting {
 		return nil
 	}
-	m.env.Open = ""
+	m.options.Open = ""
 	return m.jump(pageInformers, subject{kind: onInformer, informer: typ})
 }
 
@@ -260,8 +262,8 @@ const sayFor = 8 * time.Second
 
 func (m *model) tick() tea.Cmd {
 	var requests uint64
-	if m.env.Requests != nil {
-		requests = m.env.Requests()
+	if m.options.Requests != nil {
+		requests = m.options.Requests()
 	}
 	if !m.env.paused {
 		m.env.trends.sample(m.env.snap, m.env.now, requests)
@@ -357,7 +359,7 @@ func (m *model) askQuit() tea.Cmd {
 }
 
 func (m *model) copy(text, what string) tea.Cmd {
-	copier := m.env.Copy
+	copier := m.options.Copy
 	return func() tea.Msg {
 		how, err := copier(text)
 		if err != nil {

@@ -44,7 +44,7 @@ func (v *overlay) actions(m *model) []action {
 				return nil
 			}})
 		}},
-		{keys: []string{"c"}, label: "copy", help: "Copy the text.", off: m.env.without(m.env.Copy != nil), do: func() tea.Cmd { return m.copy(v.Text(), "the text") }},
+		{keys: []string{"c"}, label: "copy", help: "Copy the text.", off: m.env.without(m.options.Copy != nil), do: func() tea.Cmd { return m.copy(v.Text(), "the text") }},
 	}...)
 }
 

@@ -54,7 +54,7 @@ func TestLeaseTakenOverWhileItIsHeld(t *testing.T) {
 			for _, items := range c.lists {
 				script.lists = append(script.lists, state.LeaseList{Items: items})
 			}
-			s := newScreen(t, Options{Leases: script}, state.NewSnapshot(state.Limits{}), 100, 24)
+			s := newScreen(t, Options{Parts: Parts{Leases: script}}, state.NewSnapshot(state.Limits{}), 100, 24)
 			p := s.pages[pageLeases].(*leasesPage)
 			for i, list := range script.lists {
 				p.number = i
@@ -63,7 +63,7 @@ func TestLeaseTakenOverWhileItIsHeld(t *testing.T) {
 			if got := p.alarm(s.env) != ""; got != c.alarm {
 				t.Errorf("alarm is %v, want %v: %q", got, c.alarm, p.alarm(s.env))
 			}
-			s.env.Options.Leases = nil
+			s.env.Leases = nil
 			s.Update(pageMsg{pageLeases, hiddenMsg{}})
 			s.press("7", "H").has(c.events)
 			if c.alarm {

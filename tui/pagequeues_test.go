@@ -247,7 +247,7 @@ func TestQueuesHostile(t *testing.T) {
 	}
 	loops := &fakeLoops{points: []Breakpoint{{Number: 1, Controller: hostileKey, Key: hostileKey, Held: []Held{{Queue: hostileKey, Key: hostileKey, Write: hostileKey, Since: testNow}}}}}
 	for _, size := range [][2]int{{60, 15}, {80, 24}, {200, 60}} {
-		o := Options{Start: int(pageQueues), Loops: loops}
+		o := Options{Parts: Parts{Loops: loops}, Start: int(pageQueues)}
 		s := newScreen(t, o, snap, size[0], size[1])
 		for range 4 {
 			s.press("enter").hasNot("\x1b", "\u202e", "\u009b").press("esc", "u").hasNot("\u202e").press("esc", "esc", "j")
@@ -314,7 +314,7 @@ func BenchmarkQueues(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		m := newModel(b.Context(), Options{Theme: theme, Start: int(pageQueues), Now: func() time.Time { return testNow }})
+		m := newModel(b.Context(), Options{Parts: Parts{Theme: theme}, Start: int(pageQueues), Now: func() time.Time { return testNow }})
 		m.width, m.height = 200, 60
 		m.env.snap, m.env.latest = snap, snap
 		p := m.page().(*queuesPage)

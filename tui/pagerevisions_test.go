@@ -81,7 +81,7 @@ func shopRevisions() []state.RevisionList {
 
 func revisionsScreen(t *testing.T, f *fakeRevisions, w, h int) *screen {
 	t.Helper()
-	return newScreen(t, Options{Revisions: f, Start: int(pageRevisions)}, shop(t, 0), w, h)
+	return newScreen(t, Options{Parts: Parts{Revisions: f}, Start: int(pageRevisions)}, shop(t, 0), w, h)
 }
 
 func TestRevisionsPage(t *testing.T) {
@@ -144,7 +144,7 @@ func TestRevisionsPartial(t *testing.T) {
 // Other pages show an object, its ReplicaSet or its pod here.
 func TestRevisionsFocus(t *testing.T) {
 	f := &fakeRevisions{lists: shopRevisions()}
-	s := newScreen(t, Options{Revisions: f}, shop(t, 0), 80, 24)
+	s := newScreen(t, Options{Parts: Parts{Revisions: f}}, shop(t, 0), 80, 24)
 	s.send(jumpMsg{pageRevisions, subject{kind: onObject, object: f.lists[1].Object}})
 	s.has("> - StatefulSet/db")
 	s.send(jumpMsg{pageRevisions, subject{kind: onWrite, object: f.lists[0].Items[1].Object}})
@@ -162,7 +162,7 @@ func TestRevisionsAskAgain(t *testing.T) {
 	f := &fakeRevisions{lists: shopRevisions()}
 	now := testNow
 	snap := shop(t, 0)
-	s := newScreen(t, Options{Revisions: f, Start: int(pageRevisions), Now: func() time.Time { return now }}, snap, 80, 24)
+	s := newScreen(t, Options{Parts: Parts{Revisions: f}, Start: int(pageRevisions), Now: func() time.Time { return now }}, snap, 80, 24)
 	change := func() {
 		snap = state.Fold(snap, state.Entry{Seq: snap.Seq + 1, At: now, Event: state.ObjectChanged{
 			Informer: "deployments.apps", Change: state.ChangeUpdated, Object: f.lists[0].Object, NewRV: fmt.Sprint(snap.Seq),

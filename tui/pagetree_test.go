@@ -115,7 +115,7 @@ func shopCascades() map[document.CascadePolicy]document.Cascade {
 
 func ownersScreen(t *testing.T, f *fakeOwners, w, h int) *screen {
 	t.Helper()
-	return newScreen(t, Options{Owners: f, Start: int(pageTree)}, shop(t, 0), w, h)
+	return newScreen(t, Options{Parts: Parts{Owners: f}, Start: int(pageTree)}, shop(t, 0), w, h)
 }
 
 func TestTreePage(t *testing.T) {
@@ -179,7 +179,7 @@ func TestTreeAsksAgain(t *testing.T) {
 	f := &fakeOwners{tree: shopTree()}
 	now := testNow
 	snap := shop(t, 0)
-	s := newScreen(t, Options{Owners: f, Start: int(pageTree), Now: func() time.Time { return now }}, snap, 80, 24)
+	s := newScreen(t, Options{Parts: Parts{Owners: f}, Start: int(pageTree), Now: func() time.Time { return now }}, snap, 80, 24)
 	turn := func(after time.Duration, change bool, want int) {
 		t.Helper()
 		now = now.Add(after)
@@ -238,7 +238,7 @@ func TestTreeKeepsTheOldAnswer(t *testing.T) {
 
 func TestTreeFocus(t *testing.T) {
 	f := &fakeOwners{tree: shopTree()}
-	s := newScreen(t, Options{Owners: f}, shop(t, 0), 80, 24)
+	s := newScreen(t, Options{Parts: Parts{Owners: f}}, shop(t, 0), 80, 24)
 	pod := f.tree.Roots[1].Dependents[0].Dependents[1].Object.Ref
 	pod.UID = ""
 	s.send(jumpMsg{pageTree, subject{kind: onWrite, object: pod}})
@@ -274,7 +274,7 @@ func TestTreeOfHostileNames(t *testing.T) {
 	})
 	f := &fakeOwners{tree: document.OwnerTree{Roots: []*document.OwnerNode{chain}}, cascade: map[document.CascadePolicy]document.Cascade{document.CascadeBackground: cascade}}
 	for _, size := range [][2]int{{60, 15}, {80, 24}, {200, 60}} {
-		s := newScreen(t, Options{Owners: f, Start: int(pageTree), Theme: testTheme(t, "default", termenv.TrueColor)}, shop(t, 0), size[0], size[1])
+		s := newScreen(t, Options{Parts: Parts{Owners: f, Theme: testTheme(t, "default", termenv.TrueColor)}, Start: int(pageTree)}, shop(t, 0), size[0], size[1])
 		for _, keys := range [][]string{{"j"}, {"G"}, {"d"}, {"esc"}, {"g", "x"}, {"j"}, {"enter"}, {"esc"}, {"esc"}} {
 			s.press(keys...)
 			if text := s.text(); strings.ContainsAny(text, "\x1b\x07\u009b\u202e\u2066\x00\r") {
@@ -316,7 +316,7 @@ func BenchmarkTreeView(b *testing.B) {
 		b.Fatal(err)
 	}
 	f := &fakeOwners{tree: largeTree(1500, 100)}
-	m := newModel(b.Context(), Options{Journal: noJournal{}, Theme: theme, Owners: f, Start: int(pageTree), Now: func() time.Time { return testNow }})
+	m := newModel(b.Context(), Options{Parts: Parts{Theme: theme, Owners: f}, Journal: noJournal{}, Start: int(pageTree), Now: func() time.Time { return testNow }})
 	m.Update(tea.WindowSizeMsg{Width: 200, Height: 60})
 	p := m.page().(*treePage)
 	p.shown = true

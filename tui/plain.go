@@ -65,12 +65,12 @@ func (p *plain) printf(format string, args ...any) error {
 // once prints the rows of the journal's next snapshot, with what the page has to ask
 // for.
 func (p *plain) once() error {
-	snap, err := p.model.env.Journal.Next(p.ctx, nil)
+	snap, err := p.model.options.Journal.Next(p.ctx, nil)
 	if err != nil {
 		return err
 	}
 	e := p.model.env
-	e.now, e.snap, e.latest = e.Now(), snap, snap
+	e.now, e.snap, e.latest = p.model.options.Now(), snap, snap
 	p.model.carryOut(p.model.page().update(shownMsg{}, e))
 	p.model.carryOut(p.model.openFirst())
 	p.model.carryOut(p.model.all(snapshotMsg{}))

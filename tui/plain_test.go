@@ -33,7 +33,7 @@ func TestPlainPrintsLinesThatStandAlone(t *testing.T) {
 	} {
 		var out bytes.Buffer
 		all := shop(t, 0)
-		o := Options{Journal: &parts{[]*state.Snapshot{shop(t, 200), all}}, Theme: testTheme(t, "mono", 0), Start: page, Now: func() time.Time { return all.At }}
+		o := Options{Parts: Parts{Theme: testTheme(t, "mono", 0)}, Journal: &parts{[]*state.Snapshot{shop(t, 200), all}}, Start: page, Now: func() time.Time { return all.At }}
 		if err := Plain(context.Background(), o, &out); err != nil {
 			t.Fatal(err)
 		}

@@ -71,7 +71,7 @@ func (noJournal) Next(ctx context.Context, _ *state.Snapshot) (*state.Snapshot, 
 func (s *screen) show(snap *state.Snapshot) {
 	s.t.Helper()
 	if !s.env.paused {
-		s.env.trends.sample(snap, s.env.Now(), 0)
+		s.env.trends.sample(snap, s.options.Now(), 0)
 	}
 	s.carryOut(s.take(snap))
 }

@@ -118,8 +118,9 @@ func written(t *testing.T, file, want string) {
 // shotOptions are those of a session on a sandbox.
 func shotOptions(t *testing.T, page pageID) Options {
 	return Options{
-		Start: int(page), Theme: testTheme(t, "default", termenv.ANSI), Loops: &fakeLoops{},
-		Copy: func(string) (string, error) { return "", nil },
+		Parts: Parts{Theme: testTheme(t, "default", termenv.ANSI), Loops: &fakeLoops{}},
+		Start: int(page),
+		Copy:  func(string) (string, error) { return "", nil },
 	}
 }
 

@@ -69,7 +69,10 @@ func (o *execOptions) runScreen(ctx context.Context, mode state.Mode, objects []
 	defer leave(nil)
 	behind := &behindScreen{command: command, ended: make(chan struct{})}
 	err = showScreen(ctx, tui.Options{
-		Journal: hubJournal{s.hub}, Theme: theme, Location: time.Local, Now: time.Now, Requests: s.requests.count.Load,
+		Parts:    tui.Parts{Theme: theme, Location: time.Local},
+		Journal:  hubJournal{s.hub},
+		Now:      time.Now,
+		Requests: s.requests.count.Load,
 		Connect: func(ctx context.Context) (func(*tui.Options), error) {
 			parts, err := o.connectScreen(ctx, s, mode, objects, command)
 			if err != nil {

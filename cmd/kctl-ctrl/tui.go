@@ -217,9 +217,11 @@ func (o *tuiOptions) run(ctx context.Context) error {
 	s.decide(deciding)
 	defer releaseBySignal(s)()
 	options := tui.Options{
-		Journal: hubJournal{s.hub}, Theme: theme, Location: time.Local, Start: o.page, Open: o.open,
-		Observing: !o.sandboxed && !o.flags.Changed("controllers"),
-		Requests:  s.requests.count.Load,
+		Parts:    tui.Parts{Theme: theme, Location: time.Local, Observing: !o.sandboxed && !o.flags.Changed("controllers")},
+		Journal:  hubJournal{s.hub},
+		Start:    o.page,
+		Open:     o.open,
+		Requests: s.requests.count.Load,
 		Connect: func(ctx context.Context) (func(*tui.Options), error) {
 			return o.connect(ctx, s, mode, objects)
 		},

@@ -26,8 +26,11 @@ func (o *tuiOptions) replay(ctx context.Context, theme *widget.Theme) error {
 	defer cancel()
 	screened := screenPlayer{player}
 	options := tui.Options{
-		Journal: playerJournal{player}, Theme: theme, Location: time.Local, Start: o.page, Open: o.open,
-		Player: screened, Now: screened.Position, Missing: "this is a recording",
+		Parts:   tui.Parts{Theme: theme, Location: time.Local, Player: screened, Missing: "this is a recording"},
+		Journal: playerJournal{player},
+		Start:   o.page,
+		Open:    o.open,
+		Now:     screened.Position,
 	}
 	if o.plain { // lines have no keys: the recording as it was at its end
 		if err := player.Wait(ctx); err != nil {
