@@ -3,7 +3,6 @@ package tui
 import (
 	"cmp"
 	"fmt"
-	"strings"
 
 	"github.com/kctl-ctrl/kctl-ctrl/tui/widget"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
@@ -119,92 +118,6 @@ func writeLines(writes []*state.Write) []widget.Line {
 	for _, w := range writes {
 		bad := w.Result == state.WriteFailed || w.Result == state.WriteRefused
 		out = append(out, widget.Line{widget.BadIf(bad).Of("   wrote " + state.DescribeWrite(w.WriteFinished))})
-	}
-	return out
-}
-
-// keyTypes are the types that the keys of controllers name. Controllers whose
-// queues hold other things, or names of several types, are not in it.
-func keyTypes() map[string]string {
-	return map[string]string{
-		"clusterrole-aggregation-controller":             "clusterroles.rbac.authorization.k8s.io",
-		"cronjob-controller":                             "cronjobs.batch",
-		"certificatesigningrequest-approving-controller": "certificatesigningrequests.certificates.k8s.io",
-		"daemonset-controller":                           "daemonsets.apps",
-		"deployment-controller":                          "deployments.apps",
-		"disruption-controller":                          "poddisruptionbudgets.policy",
-		"endpoints-controller":                           "services",
-		"endpointslice-controller":                       "services",
-		"endpointslice-mirroring-controller":             "endpoints",
-		"ephemeral-volume-controller":                    "pods",
-		"horizontal-pod-autoscaler-controller":           "horizontalpodautoscalers.autoscaling",
-		"job-controller":                                 "jobs.batch",
-		"namespace-controller":                           "namespaces",
-		"node-ipam-controller":                           "nodes",
-		"persistentvolume-expander-controller":           "persistentvolumeclaims",
-		"persistentvolume-protection-controller":         "persistentvolumes",
-		"persistentvolumeclaim-protection-controller":    "persistentvolumeclaims",
-		"replicaset-controller":                          "replicasets.apps",
-		"replicationcontroller-controller":               "replicationcontrollers",
-		"resourcequota-controller":                       "resourcequotas",
-		"root-ca-certificate-publisher-controller":       "namespaces",
-		"service-cidr-controller":                        "servicecidrs.networking.k8s.io",
-		"serviceaccount-controller":                      "namespaces",
-		"statefulset-controller":                         "statefulsets.apps",
-		"ttl-after-finished-controller":                  "jobs.batch",
-		"ttl-controller":                                 "nodes",
-		"volumeattributesclass-protection-controller":    "volumeattributesclasses.storage.k8s.io",
-		"validatingadmissionpolicy-status-controller":    "validatingadmissionpolicies.admissionregistration.k8s.io",
-	}
-}
-
-// queueTypes are those of single queues that differ from their controller's.
-func queueTypes() map[string]string {
-	return map[string]string{
-		"claims": "persistentvolumeclaims", "volumes": "persistentvolumes",
-		"endpoint_slice_topology": "", "job_orphan_pod": "", "daemonset-node-updates": "nodes",
-		"stale_pod_disruption": "pods", "resource_quota_controller_resource_changes": "",
-		"endpoint_pods": "", "endpoint_slice_pods": "", "pvcprotection_namespaces": "namespaces",
-	}
-}
-
-// keyObject is the object that a key names: by its controller's type, and
-// otherwise by a cause that bears the same name. Its version and UID are those
-// that the journal knows; it is empty where nothing tells the type.
-func keyObject(s *state.Snapshot, k *state.Key) state.Ref {
-	typ, known := queueTypes()[k.Queue]
-	if !known {
-		typ = keyTypes()[k.Controller]
-	}
-	if typ == "" {
-		for _, c := range causesOf(k) {
-			if c.Object != nil && c.Object.Key() == k.Key {
-				return *c.Object
-			}
-		}
-		return state.Ref{}
-	}
-	ref := state.Ref{Name: k.Key}
-	ref.Resource, ref.Group, _ = strings.Cut(typ, ".")
-	if namespace, name, ok := strings.Cut(k.Key, "/"); ok {
-		ref.Namespace, ref.Name = namespace, name
-	}
-	if o := s.Object(ref); o != nil {
-		return o.Ref
-	}
-	for _, c := range causesOf(k) {
-		if c.Object != nil && c.Object.Type() == typ && c.Object.Key() == k.Key {
-			return *c.Object
-		}
-	}
-	return ref
-}
-
-// causesOf are the causes that are known of a key, the latest first.
-func causesOf(k *state.Key) []state.Cause {
-	out := []state.Cause{k.Cause}
-	for i := len(k.Attempts) - 1; i >= 0; i-- {
-		out = append(out, k.Attempts[i].Cause)
 	}
 	return out
 }

@@ -349,7 +349,7 @@ func (p *queuesPage) under(e *env) subject {
 	}
 	return subject{
 		kind: onKey, controller: k.Controller, queue: k.Queue, key: k.Key,
-		object: keyObject(e.snap, k), sync: k.Sync, name: k.Key, explain: explain,
+		object: e.snap.KeyObject(k), sync: k.Sync, name: k.Key, explain: explain,
 	}
 }
 

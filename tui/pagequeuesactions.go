@@ -36,7 +36,7 @@ func (p *queuesPage) looks(e *env, k *state.Key, nothing string) []action {
 	if p.query.controller != "" {
 		scope = "all loops"
 	}
-	object := keyObject(e.snap, k)
+	object := e.snap.KeyObject(k)
 	noObject := nothing
 	if noObject == "" && object.Name == "" {
 		noObject = "the journal does not tell of which type this key's object is"

@@ -31,7 +31,8 @@ func examples() []Event {
 	sync := Cause{Kind: CauseSync, Controller: "deployment-controller", Queue: "deployment", Key: "shop/web", Sync: 7}
 	return []Event{
 		SessionStarted{Version: "v0.1.0", Kubernetes: "v1.37.1", Server: "v1.36.2", Context: "prod", Mode: ModeDryRunClient, Sandbox: true, Namespace: "shop", Elected: true},
-		ControllerChanged{Controller: "deployment-controller", Status: ControllerRunning, Reason: "asked for", Queues: []string{"deployment"}, Workers: 5},
+		ControllerChanged{Controller: "deployment-controller", Status: ControllerRunning, Reason: "asked for", Queues: []string{"deployment"}, Workers: 5,
+			Keys: []QueueKeys{{Queue: "deployment", Types: []string{"deployments.apps"}, Prefixes: map[string]string{"deployments.apps": "d:"}, Any: true, Feeds: true}}},
 		InformerChanged{Informer: "deployments.apps", Status: InformerSynced, Objects: 12, ResourceVersion: "410", Reason: "first list"},
 		ObjectChanged{Informer: "replicasets.apps", Change: ChangeUpdated, Object: replicaSet, OldRV: "419", NewRV: "423", Owner: &deployment},
 		KeyAdded{Controller: "deployment-controller", Queue: "deployment", Key: "shop/web", How: "AddRateLimited", Delay: 40 * time.Millisecond,

@@ -83,6 +83,9 @@ type ControllerChanged struct {
 	Reason  string   `json:"reason,omitempty"`
 	Queues  []string `json:"queues,omitempty"`
 	Workers int      `json:"workers,omitempty"`
+	// Keys says what the keys of its queues stand for; it is said once, when the
+	// controller is starting.
+	Keys []QueueKeys `json:"keys,omitempty"`
 }
 
 // InformerStatus is what an informer's reflector is doing.

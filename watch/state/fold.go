@@ -212,6 +212,9 @@ func (f *folder) controllerChanged(e ControllerChanged, at time.Time) {
 	if e.Workers != 0 {
 		c.Workers = e.Workers
 	}
+	if len(e.Keys) > 0 {
+		c.QueueKeys = f.queueKeys(e.Keys)
+	}
 	switch e.Status {
 	case ControllerFailed:
 		c.fails(c.Reason, "", "", at)

@@ -20,6 +20,14 @@ var (
 	genSync  = rapid.Uint64Range(0, 12)
 )
 
+var genQueueKeys = rapid.Custom(func(t *rapid.T) QueueKeys {
+	return QueueKeys{
+		Queue: genQueue.Draw(t, "queue"), Types: rapid.SampledFrom([][]string{nil, {"pods"}, {"pods", "nodes"}}).Draw(t, "types"),
+		Prefixes: rapid.SampledFrom([]map[string]string{nil, {"pods": "pod:"}}).Draw(t, "prefixes"),
+		Any:      rapid.Bool().Draw(t, "any"), Feeds: rapid.Bool().Draw(t, "feeds"),
+	}
+})
+
 func genDuration(t *rapid.T, label string) time.Duration {
 	return time.Duration(rapid.OneOf(rapid.Int64(), rapid.Int64Range(0, int64(time.Minute))).Draw(t, label))
 }
@@ -72,6 +80,7 @@ var genEvents = map[string]func(*rapid.T) Event{
 		return ControllerChanged{
 			Controller: genName.Draw(t, "controller"), Reason: genText.Draw(t, "reason"), Workers: rapid.IntRange(0, 5).Draw(t, "workers"),
 			Status: rapid.SampledFrom([]ControllerStatus{ControllerOff, ControllerRunning, ControllerFailed}).Draw(t, "status"),
+			Keys:   rapid.OneOf(rapid.Just([]QueueKeys(nil)), rapid.SliceOfN(genQueueKeys, 1, 2)).Draw(t, "keys"),
 		}
 	},
 	"InformerChanged": func(t *rapid.T) Event {

@@ -75,6 +75,7 @@ func (f *folder) restoreController(row Controller) {
 	c := f.controller(row.Name)
 	row.Name, row.Now = c.Name, c.Now
 	row.Queues = slices.Clone(row.Queues[:min(len(row.Queues), f.s.Limits.Queues)])
+	row.QueueKeys = f.queueKeys(row.QueueKeys)
 	row.Reason, row.LastError, row.LastErrorKey = f.kept(row.Reason), f.kept(row.LastError), f.kept(row.LastErrorKey)
 	row.LastErrorQueue = f.kept(row.LastErrorQueue)
 	row.Durations, row.Waits = row.Durations.clone(), row.Waits.clone()

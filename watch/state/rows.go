@@ -15,6 +15,8 @@ type Controller struct {
 	Since   time.Time `json:"since,omitzero"`
 	Queues  []string  `json:"queues,omitempty"`
 	Workers int       `json:"workers,omitempty"`
+	// QueueKeys says what the keys of its queues stand for; see Keys.
+	QueueKeys []QueueKeys `json:"queueKeys,omitempty"`
 
 	Adds    uint64 `json:"adds"`
 	Retries uint64 `json:"retries"`
