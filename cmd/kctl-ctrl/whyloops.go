@@ -74,7 +74,8 @@ func (c concern) has(controller, queue, key string) bool {
 	if keys.Any {
 		return c.kinds[key]
 	}
-	return slices.ContainsFunc(keys.Types, func(t string) bool { return c.keys[t+" "+controllers.KeyName(key)] })
+	typ, name, ok := keys.Object(key)
+	return ok && c.keys[typ+" "+name]
 }
 
 // passes lets the keys of the objects through, and what other queues are fed
@@ -88,12 +89,12 @@ func (c concern) passes(controller, queue, key string) bool {
 // dependants where those can be confined to its namespace. The garbage collector
 // is among them where it has something to decide.
 func loopsFor(graph *owners.Graph, target *owners.Object, concerned []*owners.Object) []string {
-	loops := slices.Clone(controllers.LoopsOf(target.Type()))
+	loops := slices.Clone(controllers.DecidersOf(target.Type()))
 	if target.Type() == "namespaces" && !target.Deleting.IsZero() {
 		loops = []string{controllernames.NamespaceController} // what fills one has nothing to say
 	}
 	for _, o := range concerned {
-		for _, name := range controllers.LoopsOf(o.Type()) {
+		for _, name := range controllers.DecidersOf(o.Type()) {
 			if !slices.Contains(loops, name) && controllers.Confinable([]string{name}) {
 				loops = append(loops, name)
 			}

@@ -76,11 +76,11 @@ func (a access) missing(types []schema.GroupVersionResource) string {
 // impersonable switches off the rows whose accounts the user may not impersonate.
 // Without an answer all are off: as the user, a loop would do what its account
 // may not.
-func (m *Manager) impersonable(ctx context.Context, rows []*row) []*row {
+func (m *Manager) impersonable(ctx context.Context, rows []*Descriptor) []*Descriptor {
 	var asked []rights.Right
 	for _, r := range rows {
-		if account := accounts()[r.name]; account != "" {
-			asked = append(asked, rights.Impersonation(account))
+		if r.Account != "" {
+			asked = append(asked, rights.Impersonation(r.Account))
 		}
 	}
 	var missing []rights.Right
@@ -88,15 +88,14 @@ func (m *Manager) impersonable(ctx context.Context, rows []*row) []*row {
 	if err == nil {
 		missing, err = rights.Missing(ctx, client.AuthorizationV1(), asked)
 	}
-	return slices.DeleteFunc(rows, func(r *row) bool {
-		account := accounts()[r.name]
+	return slices.DeleteFunc(rows, func(r *Descriptor) bool {
 		switch {
-		case account == "":
+		case r.Account == "":
 			return false
 		case err != nil:
 			m.set(r, state.ControllerOff, err.Error())
-		case slices.Contains(missing, rights.Impersonation(account)):
-			m.set(r, state.ControllerOff, fmt.Sprintf("%s impersonate serviceaccounts %s in namespace %s", MayNot, account, rights.AccountNamespace))
+		case slices.Contains(missing, rights.Impersonation(r.Account)):
+			m.set(r, state.ControllerOff, fmt.Sprintf("%s impersonate serviceaccounts %s in namespace %s", MayNot, r.Account, rights.AccountNamespace))
 		default:
 			return false
 		}

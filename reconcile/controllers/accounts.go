@@ -2,78 +2,17 @@ package controllers
 
 import (
 	"fmt"
+	"slices"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apiserver/pkg/authentication/serviceaccount"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/discovery/cached/memory"
-	"k8s.io/kubernetes/cmd/kube-controller-manager/names"
 	kubectrlmgrconfig "k8s.io/kubernetes/pkg/controller/apis/config"
 	"k8s.io/kubernetes/plugin/pkg/auth/authorizer/rbac/bootstrappolicy"
 
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/rights"
 )
-
-// accounts are the names of the controllers' service accounts in kube-system and,
-// after "system:controller:", of their roles: what kube-controller-manager asks
-// its client builder for (k8s.io/kubernetes v1.37.1
-// cmd/kube-controller-manager/app, NewClient). They are older than the names of
-// the controllers.
-func accounts() map[string]string {
-	return map[string]string{
-		names.BootstrapSignerController:                          "bootstrap-signer",
-		names.CertificateSigningRequestApprovingController:       "certificate-controller",
-		names.CertificateSigningRequestCleanerController:         "certificate-controller",
-		names.CertificateSigningRequestSigningController:         "certificate-controller",
-		names.ClusterRoleAggregationController:                   "clusterrole-aggregation-controller",
-		names.CronJobController:                                  "cronjob-controller",
-		names.DaemonSetController:                                "daemon-set-controller",
-		names.DeploymentController:                               "deployment-controller",
-		names.DeviceTaintEvictionController:                      "device-taint-eviction-controller",
-		names.DisruptionController:                               "disruption-controller",
-		names.EndpointSliceController:                            "endpointslice-controller",
-		names.EndpointSliceMirroringController:                   "endpointslicemirroring-controller",
-		names.EndpointsController:                                "endpoint-controller",
-		names.EphemeralVolumeController:                          "ephemeral-volume-controller",
-		names.GarbageCollectorController:                         "generic-garbage-collector",
-		names.HorizontalPodAutoscalerController:                  "horizontal-pod-autoscaler",
-		names.JobController:                                      "job-controller",
-		names.KubeAPIServerClusterTrustBundlePublisherController: "kube-apiserver-serving-clustertrustbundle-publisher",
-		names.LegacyServiceAccountTokenCleanerController:         "legacy-service-account-token-cleaner",
-		names.NamespaceController:                                "namespace-controller",
-		names.NodeIpamController:                                 "node-controller",
-		names.NodeLifecycleController:                            "node-controller",
-		names.PersistentVolumeAttachDetachController:             "attachdetach-controller",
-		names.PersistentVolumeBinderController:                   "persistent-volume-binder",
-		names.PersistentVolumeClaimProtectionController:          "pvc-protection-controller",
-		names.PersistentVolumeExpanderController:                 "expand-controller",
-		names.PersistentVolumeProtectionController:               "pv-protection-controller",
-		names.PodCertificateRequestCleanerController:             "podcertificaterequestcleaner",
-		names.PodGarbageCollectorController:                      "pod-garbage-collector",
-		names.PodGroupProtectionController:                       "podgroup-protection-controller",
-		names.ReplicaSetController:                               "replicaset-controller",
-		names.ReplicationControllerController:                    "replication-controller",
-		names.ResourceClaimController:                            "resource-claim-controller",
-		names.ResourcePoolStatusRequestController:                "resourcepoolstatusrequest-controller",
-		names.ResourceQuotaController:                            "resourcequota-controller",
-		names.RootCACertificatePublisherController:               "root-ca-cert-publisher",
-		names.SELinuxWarningController:                           "selinux-warning-controller",
-		names.ServiceAccountController:                           "service-account-controller",
-		names.ServiceCIDRController:                              "service-cidrs-controller",
-		names.StatefulSetController:                              "statefulset-controller",
-		names.StorageVersionGarbageCollectorController:           "storage-version-garbage-collector",
-		names.StorageVersionMigratorController:                   "storage-version-migrator-controller",
-		names.TTLAfterFinishedController:                         "ttl-after-finished-controller",
-		names.TTLController:                                      "ttl-controller",
-		names.TaintEvictionController:                            "node-controller",
-		names.TokenCleanerController:                             "token-cleaner",
-		names.VolumeAttributesClassProtectionController:          "volumeattributesclass-protection-controller",
-		names.ValidatingAdmissionPolicyStatusController:          "validatingadmissionpolicy-status-controller",
-		// The token controller has none: upstream starts it first, with
-		// kube-controller-manager's own credentials, to make the others' tokens.
-		names.ServiceAccountTokenController: "",
-	}
-}
 
 // rolePrefix and an account's name make the name of its bootstrap role.
 const rolePrefix = "system:controller:"
@@ -87,14 +26,23 @@ var tokenRules = []rbacv1.PolicyRule{{
 	APIGroups: []string{""}, Resources: []string{"serviceaccounts"}, Verbs: []string{"get", "update"},
 }}
 
-// accountUser is the name of a controller's account as a user; empty where it has
-// none.
+// accountUser is the user of the named controller; empty where it has none, and for a
+// client of another name.
 func accountUser(controller string) string {
-	account := accounts()[controller]
-	if account == "" {
+	all := Descriptors()
+	i := slices.IndexFunc(all, func(d Descriptor) bool { return d.Name == controller })
+	if i < 0 {
 		return ""
 	}
-	return serviceaccount.MakeUsername(rights.AccountNamespace, account)
+	return all[i].user()
+}
+
+// user is the name of the controller's account as a user; empty where it has none.
+func (d *Descriptor) user() string {
+	if d.Account == "" {
+		return ""
+	}
+	return serviceaccount.MakeUsername(rights.AccountNamespace, d.Account)
 }
 
 // Rights describes what the selected controllers need of an API server, by
@@ -103,7 +51,7 @@ func accountUser(controller string) string {
 // cannot run with this configuration, each with the reason. A namespace confines
 // them as Config.Namespace does.
 func Rights(component *kubectrlmgrconfig.KubeControllerManagerConfiguration, namespace string) (loops []rights.Loop, off []string, err error) {
-	rows := table()
+	rows := Descriptors()
 	selected, err := choose(rows, component.Generic.Controllers)
 	if err != nil {
 		return nil, nil, err
@@ -115,11 +63,11 @@ func Rights(component *kubectrlmgrconfig.KubeControllerManagerConfiguration, nam
 	}
 	for _, r := range rows {
 		switch reason := r.off(f); {
-		case !selected[r.name]:
+		case !selected[r.Name]:
 		case reason != "":
-			off = append(off, fmt.Sprintf("%s (%s)", r.name, reason))
-		case namespace != "" && !r.namespaceSafe:
-			off = append(off, fmt.Sprintf("%s (%s)", r.name, wholeCluster(namespace)))
+			off = append(off, fmt.Sprintf("%s (%s)", r.Name, reason))
+		case namespace != "" && !r.NamespaceSafe:
+			off = append(off, fmt.Sprintf("%s (%s)", r.Name, wholeCluster(namespace)))
 		default:
 			loops = append(loops, r.rights(roles))
 		}
@@ -142,9 +90,9 @@ func NotServed(client discovery.DiscoveryInterface, loops []rights.Loop) (off []
 	return off, nil
 }
 
-func (r *row) rights(roles map[string][]rbacv1.PolicyRule) rights.Loop {
+func (r *Descriptor) rights(roles map[string][]rbacv1.PolicyRule) rights.Loop {
 	l := rights.Loop{
-		Name: r.name, Account: accounts()[r.name], Informers: r.informers(), ReadsAll: r.readsAll,
+		Name: r.Name, Account: r.Account, Informers: r.informers(), ReadsAll: r.ReadsAll,
 		NamespaceRules: map[string][]rbacv1.PolicyRule{},
 	}
 	if l.Account == "" {

@@ -17,8 +17,8 @@ import (
 // Each controller has an account, each account a role of upstream's, and each of
 // upstream's roles a controller, with all gates on that controllers need.
 func TestAccounts(t *testing.T) {
-	for _, r := range table() {
-		for _, g := range r.gates {
+	for _, r := range Descriptors() {
+		for _, g := range r.Gates {
 			if !enabled(g) {
 				featuregatetesting.SetFeatureGateDuringTest(t, utilfeature.DefaultFeatureGate, g, true)
 			}
@@ -35,23 +35,15 @@ func TestAccounts(t *testing.T) {
 			}
 		}
 	}
-	of := accounts()
-	for _, r := range table() {
-		account, known := of[r.name]
-		role := rolePrefix + account
+	for _, r := range Descriptors() {
+		role := rolePrefix + r.Account
 		switch _, exists := roles[role]; {
-		case !known:
-			t.Errorf("%s has no account in the list", r.name)
-		case account == "" && r.name == names.ServiceAccountTokenController:
+		case r.Account == "" && r.Name == names.ServiceAccountTokenController:
 		case !exists:
-			t.Errorf("%s: upstream has no role %s", r.name, role)
+			t.Errorf("%s: upstream has no role %s", r.Name, role)
 		default:
 			roles[role] = true
 		}
-		delete(of, r.name)
-	}
-	if len(of) > 0 {
-		t.Errorf("accounts of controllers that are not in the table: %v", of)
 	}
 	// Those of k8s.io/cloud-provider are not built in.
 	for _, cloud := range []string{"service-controller", "route-controller", "cloud-provider"} {
@@ -82,8 +74,8 @@ func TestRightsOfAllLoops(t *testing.T) {
 			t.Errorf("off for an unexpected reason: %s", text)
 		}
 	}
-	if len(loops)+len(off) != len(table()) {
-		t.Errorf("%d loops and %d off make %d, not %d", len(loops), len(off), len(loops)+len(off), len(table()))
+	if len(loops)+len(off) != len(Descriptors()) {
+		t.Errorf("%d loops and %d off make %d, not %d", len(loops), len(off), len(loops)+len(off), len(Descriptors()))
 	}
 	for _, l := range loops {
 		if len(l.Rules) == 0 && len(l.NamespaceRules) == 0 {

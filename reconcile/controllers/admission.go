@@ -10,14 +10,17 @@ import (
 	"k8s.io/kubernetes/cmd/kube-controller-manager/names"
 	"k8s.io/kubernetes/pkg/controller/validatingadmissionpolicystatus"
 	"k8s.io/kubernetes/pkg/generated/openapi"
+
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/tap"
 )
 
-func admissionRows() []row {
-	return []row{{
-		name:   names.ValidatingAdmissionPolicyStatusController,
-		does:   "type-checks the expressions of ValidatingAdmissionPolicies",
-		queues: []string{"validatingadmissionpolicy-status"},
-		reads:  []string{"admissionregistration.k8s.io/v1/validatingadmissionpolicies"},
+func admissionControllers() []Descriptor {
+	return []Descriptor{{
+		Name:    names.ValidatingAdmissionPolicyStatusController,
+		Does:    "type-checks the expressions of ValidatingAdmissionPolicies",
+		Account: "validatingadmissionpolicy-status-controller",
+		Queues:  []Queue{{Spec: tap.Strings("validatingadmissionpolicy-status", "policyQueue"), Types: []string{"validatingadmissionpolicies.admissionregistration.k8s.io"}}},
+		Reads:   []string{"admissionregistration.k8s.io/v1/validatingadmissionpolicies"},
 		workers: func(c *componentConfig) int {
 			return int(c.ValidatingAdmissionPolicyStatusController.ConcurrentPolicySyncs)
 		},

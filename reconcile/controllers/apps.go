@@ -11,6 +11,8 @@ import (
 	"k8s.io/kubernetes/pkg/controller/replicaset"
 	"k8s.io/kubernetes/pkg/controller/replication"
 	"k8s.io/kubernetes/pkg/controller/statefulset"
+
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/tap"
 )
 
 // The daemon set controller's back-off for pods that fail again and again, as
@@ -20,15 +22,20 @@ const (
 	failedPodBackoffMax = 15 * time.Minute
 )
 
-func appsRows() []row {
-	return []row{{
-		name:          names.DaemonSetController,
-		aliases:       []string{"daemonset"},
-		does:          "keeps one pod of each DaemonSet on every node that fits",
-		namespaceSafe: true,
-		queues:        []string{"daemonset", "daemonset-node-updates"},
-		reads:         []string{"apps/v1/daemonsets", "apps/v1/controllerrevisions", "v1/pods", "v1/nodes"},
-		workers:       func(c *componentConfig) int { return int(c.DaemonSetController.ConcurrentDaemonSetSyncs) },
+func appsControllers() []Descriptor {
+	return []Descriptor{{
+		Name:          names.DaemonSetController,
+		Aliases:       []string{"daemonset"},
+		Does:          "keeps one pod of each DaemonSet on every node that fits",
+		Account:       "daemon-set-controller",
+		Decides:       []string{"daemonsets.apps"},
+		NamespaceSafe: true,
+		Queues: []Queue{
+			{Spec: tap.Strings("daemonset", "queue"), Types: []string{"daemonsets.apps"}},
+			{Spec: tap.Strings("daemonset-node-updates", "nodeUpdateQueue"), Types: []string{"nodes"}, Feeds: true},
+		},
+		Reads:   []string{"apps/v1/daemonsets", "apps/v1/controllerrevisions", "v1/pods", "v1/nodes"},
+		workers: func(c *componentConfig) int { return int(c.DaemonSetController.ConcurrentDaemonSetSyncs) },
 		build: func(ctx context.Context, s *scope) ([]loop, error) {
 			c, err := daemon.NewDaemonSetsController(ctx, s.Apps().V1().DaemonSets(), s.Apps().V1().ControllerRevisions(),
 				s.Core().V1().Pods(), s.Core().V1().Nodes(), s.client,
@@ -39,12 +46,14 @@ func appsRows() []row {
 			return s.pool(c, c.Run), nil
 		},
 	}, {
-		name:          names.DeploymentController,
-		aliases:       []string{"deployment"},
-		does:          "rolls Deployments out through ReplicaSets",
-		namespaceSafe: true,
-		queues:        []string{"deployment"},
-		reads:         []string{"apps/v1/deployments", "apps/v1/replicasets", "v1/pods"},
+		Name:          names.DeploymentController,
+		Aliases:       []string{"deployment"},
+		Does:          "rolls Deployments out through ReplicaSets",
+		Account:       "deployment-controller",
+		Decides:       []string{"deployments.apps"},
+		NamespaceSafe: true,
+		Queues:        []Queue{{Spec: tap.Strings("deployment", "queue").TellsErrors(), Types: []string{"deployments.apps"}}},
+		Reads:         []string{"apps/v1/deployments", "apps/v1/replicasets", "v1/pods"},
 		workers:       func(c *componentConfig) int { return int(c.DeploymentController.ConcurrentDeploymentSyncs) },
 		build: func(ctx context.Context, s *scope) ([]loop, error) {
 			c, err := deployment.NewDeploymentController(ctx, s.Apps().V1().Deployments(), s.Apps().V1().ReplicaSets(),
@@ -55,12 +64,14 @@ func appsRows() []row {
 			return s.pool(c, c.Run), nil
 		},
 	}, {
-		name:          names.ReplicaSetController,
-		aliases:       []string{"replicaset"},
-		does:          "creates and deletes the pods of ReplicaSets",
-		namespaceSafe: true,
-		queues:        []string{"replicaset"},
-		reads:         []string{"apps/v1/replicasets", "v1/pods"},
+		Name:          names.ReplicaSetController,
+		Aliases:       []string{"replicaset"},
+		Does:          "creates and deletes the pods of ReplicaSets",
+		Account:       "replicaset-controller",
+		Decides:       []string{"replicasets.apps"},
+		NamespaceSafe: true,
+		Queues:        []Queue{{Spec: tap.Strings("replicaset", "queue"), Types: []string{"replicasets.apps"}}},
+		Reads:         []string{"apps/v1/replicasets", "v1/pods"},
 		workers:       func(c *componentConfig) int { return int(c.ReplicaSetController.ConcurrentRSSyncs) },
 		build: func(ctx context.Context, s *scope) ([]loop, error) {
 			c := replicaset.NewReplicaSetController(ctx, s.Apps().V1().ReplicaSets(), s.Core().V1().Pods(),
@@ -68,12 +79,14 @@ func appsRows() []row {
 			return s.pool(c, c.Run), nil
 		},
 	}, {
-		name:          names.ReplicationControllerController,
-		aliases:       []string{"replicationcontroller"},
-		does:          "creates and deletes the pods of ReplicationControllers",
-		namespaceSafe: true,
-		queues:        []string{"replicationmanager"},
-		reads:         []string{"v1/replicationcontrollers", "v1/pods"},
+		Name:          names.ReplicationControllerController,
+		Aliases:       []string{"replicationcontroller"},
+		Does:          "creates and deletes the pods of ReplicationControllers",
+		Account:       "replication-controller",
+		Decides:       []string{"replicationcontrollers"},
+		NamespaceSafe: true,
+		Queues:        []Queue{{Spec: tap.Strings("replicationmanager", "ReplicaSetController.queue"), Types: []string{"replicationcontrollers"}}},
+		Reads:         []string{"v1/replicationcontrollers", "v1/pods"},
 		workers:       func(c *componentConfig) int { return int(c.ReplicationController.ConcurrentRCSyncs) },
 		build: func(ctx context.Context, s *scope) ([]loop, error) {
 			c := replication.NewReplicationManager(ctx, s.Core().V1().Pods(), s.Core().V1().ReplicationControllers(),
@@ -81,12 +94,14 @@ func appsRows() []row {
 			return s.pool(c, c.Run), nil
 		},
 	}, {
-		name:          names.StatefulSetController,
-		aliases:       []string{"statefulset"},
-		does:          "creates, updates and deletes the numbered pods and claims of StatefulSets",
-		namespaceSafe: true,
-		queues:        []string{"statefulset"},
-		reads:         []string{"apps/v1/statefulsets", "apps/v1/controllerrevisions", "v1/pods", "v1/persistentvolumeclaims"},
+		Name:          names.StatefulSetController,
+		Aliases:       []string{"statefulset"},
+		Does:          "creates, updates and deletes the numbered pods and claims of StatefulSets",
+		Account:       "statefulset-controller",
+		Decides:       []string{"statefulsets.apps"},
+		NamespaceSafe: true,
+		Queues:        []Queue{{Spec: tap.Strings("statefulset", "queue"), Types: []string{"statefulsets.apps"}}},
+		Reads:         []string{"apps/v1/statefulsets", "apps/v1/controllerrevisions", "v1/pods", "v1/persistentvolumeclaims"},
 		workers:       func(c *componentConfig) int { return int(c.StatefulSetController.ConcurrentStatefulSetSyncs) },
 		build: func(ctx context.Context, s *scope) ([]loop, error) {
 			c := statefulset.NewStatefulSetController(ctx, s.Core().V1().Pods(), s.Apps().V1().StatefulSets(),

@@ -12,16 +12,20 @@ import (
 	resourceclient "k8s.io/metrics/pkg/client/clientset/versioned/typed/metrics/v1beta1"
 	"k8s.io/metrics/pkg/client/custom_metrics"
 	"k8s.io/metrics/pkg/client/external_metrics"
+
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/tap"
 )
 
-func autoscalingRows() []row {
-	return []row{{
-		name:          names.HorizontalPodAutoscalerController,
-		aliases:       []string{"horizontalpodautoscaling"},
-		does:          "scales workloads by the metrics of their pods",
-		namespaceSafe: true,
-		queues:        []string{"horizontalpodautoscaler"},
-		reads:         []string{"autoscaling/v2/horizontalpodautoscalers", "v1/pods"},
+func autoscalingControllers() []Descriptor {
+	return []Descriptor{{
+		Name:          names.HorizontalPodAutoscalerController,
+		Aliases:       []string{"horizontalpodautoscaling"},
+		Does:          "scales workloads by the metrics of their pods",
+		Account:       "horizontal-pod-autoscaler",
+		Decides:       []string{"horizontalpodautoscalers.autoscaling"},
+		NamespaceSafe: true,
+		Queues:        []Queue{{Spec: tap.Strings("horizontalpodautoscaler", "queue").Periodic(), Types: []string{"horizontalpodautoscalers.autoscaling"}}},
+		Reads:         []string{"autoscaling/v2/horizontalpodautoscalers", "v1/pods"},
 		workers: func(c *componentConfig) int {
 			return int(c.HPAController.ConcurrentHorizontalPodAutoscalerSyncs)
 		},

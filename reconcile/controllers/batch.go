@@ -10,16 +10,20 @@ import (
 	"k8s.io/kubernetes/pkg/controller/job"
 	"k8s.io/kubernetes/pkg/controller/ttlafterfinished"
 	"k8s.io/kubernetes/pkg/features"
+
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/tap"
 )
 
-func batchRows() []row {
-	return []row{{
-		name:          names.CronJobController,
-		aliases:       []string{"cronjob"},
-		does:          "creates Jobs on the schedules of CronJobs",
-		namespaceSafe: true,
-		queues:        []string{"cronjob"},
-		reads:         []string{"batch/v1/cronjobs", "batch/v1/jobs"},
+func batchControllers() []Descriptor {
+	return []Descriptor{{
+		Name:          names.CronJobController,
+		Aliases:       []string{"cronjob"},
+		Does:          "creates Jobs on the schedules of CronJobs",
+		Account:       "cronjob-controller",
+		Decides:       []string{"cronjobs.batch"},
+		NamespaceSafe: true,
+		Queues:        []Queue{{Spec: tap.Strings("cronjob", "queue"), Types: []string{"cronjobs.batch"}}},
+		Reads:         []string{"batch/v1/cronjobs", "batch/v1/jobs"},
 		workers:       func(c *componentConfig) int { return int(c.CronJobController.ConcurrentCronJobSyncs) },
 		build: func(ctx context.Context, s *scope) ([]loop, error) {
 			c, err := cronjob.NewControllerV2(ctx, s.Batch().V1().Jobs(), s.Batch().V1().CronJobs(), s.client)
@@ -29,13 +33,18 @@ func batchRows() []row {
 			return s.pool(c, c.Run), nil
 		},
 	}, {
-		name:          names.JobController,
-		aliases:       []string{"job"},
-		does:          "runs the pods of Jobs to completion",
-		namespaceSafe: true,
-		queues:        []string{"job", "job_orphan_pod"},
-		reads:         []string{"batch/v1/jobs", "v1/pods"},
-		readsIf: map[featuregate.Feature][]string{features.WorkloadWithJob: {
+		Name:          names.JobController,
+		Aliases:       []string{"job"},
+		Does:          "runs the pods of Jobs to completion",
+		Account:       "job-controller",
+		Decides:       []string{"jobs.batch"},
+		NamespaceSafe: true,
+		Queues: []Queue{
+			{Spec: tap.Strings("job", "queue"), Types: []string{"jobs.batch"}},
+			{Spec: tap.Of("job_orphan_pod", "orphanQueue", orphanPodKey.describe), Types: []string{"pods"}},
+		},
+		Reads: []string{"batch/v1/jobs", "v1/pods"},
+		ReadsIf: map[featuregate.Feature][]string{features.WorkloadWithJob: {
 			"scheduling.k8s.io/v1beta1/workloads", "scheduling.k8s.io/v1beta1/podgroups",
 		}},
 		workers: func(c *componentConfig) int { return int(c.JobController.ConcurrentJobSyncs) },
@@ -53,12 +62,14 @@ func batchRows() []row {
 			return s.pool(c, c.Run), nil
 		},
 	}, {
-		name:          names.TTLAfterFinishedController,
-		aliases:       []string{"ttl-after-finished"},
-		does:          "deletes finished Jobs when their time is up",
-		namespaceSafe: true,
-		queues:        []string{"ttl_jobs_to_delete"},
-		reads:         []string{"batch/v1/jobs"},
+		Name:          names.TTLAfterFinishedController,
+		Aliases:       []string{"ttl-after-finished"},
+		Does:          "deletes finished Jobs when their time is up",
+		Account:       "ttl-after-finished-controller",
+		Decides:       []string{"jobs.batch"},
+		NamespaceSafe: true,
+		Queues:        []Queue{{Spec: tap.Strings("ttl_jobs_to_delete", "queue"), Types: []string{"jobs.batch"}}},
+		Reads:         []string{"batch/v1/jobs"},
 		workers:       func(c *componentConfig) int { return int(c.TTLAfterFinishedController.ConcurrentTTLSyncs) },
 		build: func(ctx context.Context, s *scope) ([]loop, error) {
 			c := ttlafterfinished.New(ctx, s.Batch().V1().Jobs(), s.client)

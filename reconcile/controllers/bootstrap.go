@@ -5,17 +5,20 @@ import (
 
 	"k8s.io/kubernetes/cmd/kube-controller-manager/names"
 	"k8s.io/kubernetes/pkg/controller/bootstrap"
+
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/tap"
 )
 
-func bootstrapRows() []row {
-	return []row{{
-		name:              names.BootstrapSignerController,
-		aliases:           []string{"bootstrapsigner"},
-		does:              "signs the cluster-info ConfigMap with the bootstrap tokens",
-		disabledByDefault: true,
-		queues:            []string{"bootstrap_signer_queue"},
-		reads:             []string{"v1/secrets", "v1/configmaps"},
-		workers:           workers(1),
+func bootstrapControllers() []Descriptor {
+	return []Descriptor{{
+		Name:         names.BootstrapSignerController,
+		Aliases:      []string{"bootstrapsigner"},
+		Does:         "signs the cluster-info ConfigMap with the bootstrap tokens",
+		Account:      "bootstrap-signer",
+		OffByDefault: true,
+		Queues:       []Queue{{Spec: tap.Strings("bootstrap_signer_queue", "syncQueue"), Types: []string{"configmaps"}}},
+		Reads:        []string{"v1/secrets", "v1/configmaps"},
+		workers:      workers(1),
 		build: func(_ context.Context, s *scope) ([]loop, error) {
 			c, err := bootstrap.NewSigner(s.client, s.Core().V1().Secrets(), s.Core().V1().ConfigMaps(),
 				bootstrap.DefaultSignerOptions())
@@ -25,13 +28,14 @@ func bootstrapRows() []row {
 			return s.single(c, c.Run), nil
 		},
 	}, {
-		name:              names.TokenCleanerController,
-		aliases:           []string{"tokencleaner"},
-		does:              "deletes expired bootstrap tokens",
-		disabledByDefault: true,
-		queues:            []string{"token_cleaner"},
-		reads:             []string{"v1/secrets"},
-		workers:           workers(1),
+		Name:         names.TokenCleanerController,
+		Aliases:      []string{"tokencleaner"},
+		Does:         "deletes expired bootstrap tokens",
+		Account:      "token-cleaner",
+		OffByDefault: true,
+		Queues:       []Queue{{Spec: tap.Strings("token_cleaner", "queue"), Types: []string{"secrets"}}},
+		Reads:        []string{"v1/secrets"},
+		workers:      workers(1),
 		build: func(_ context.Context, s *scope) ([]loop, error) {
 			c, err := bootstrap.NewTokenCleaner(s.client, s.Core().V1().Secrets(), bootstrap.DefaultTokenCleanerOptions())
 			if err != nil {

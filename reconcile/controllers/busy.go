@@ -20,7 +20,7 @@ func (m *Manager) Busy() []string {
 	defer m.mu.Unlock()
 	var out []string
 	for i := range m.rows {
-		s := m.status[m.rows[i].name]
+		s := m.status[m.rows[i].Name]
 		if s != nil && s.Status == state.ControllerStarting {
 			out = append(out, fmt.Sprintf("%s has not begun", s.Controller))
 		}

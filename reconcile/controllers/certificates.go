@@ -22,6 +22,8 @@ import (
 	signerconfig "k8s.io/kubernetes/pkg/controller/certificates/signer/config"
 	"k8s.io/kubernetes/pkg/features"
 	"k8s.io/utils/clock"
+
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/tap"
 )
 
 // The pod certificate request cleaner's settings, as kube-controller-manager
@@ -43,14 +45,20 @@ var needsRootCA = need{
 	},
 }
 
-func certificatesRows() []row {
-	return []row{{
-		name:    names.CertificateSigningRequestSigningController,
-		aliases: []string{"csrsigning"},
-		does:    "signs approved CertificateSigningRequests with the cluster's CA",
-		parts:   []string{"kubelet-serving", "kubelet-client", "kube-apiserver-client", "legacy-unknown"},
-		queues:  []string{"kube-apiserver-client", "kubelet-client", "kubelet-serving", "legacy-unknown"},
-		reads:   []string{"certificates.k8s.io/v1/certificatesigningrequests"},
+func certificatesControllers() []Descriptor {
+	return []Descriptor{{
+		Name:    names.CertificateSigningRequestSigningController,
+		Aliases: []string{"csrsigning"},
+		Does:    "signs approved CertificateSigningRequests with the cluster's CA",
+		Account: "certificate-controller",
+		Parts:   []string{"kubelet-serving", "kubelet-client", "kube-apiserver-client", "legacy-unknown"},
+		Queues: []Queue{
+			{Spec: tap.Strings("kube-apiserver-client", "certificateController.queue"), Loop: "kube-apiserver-client", Types: []string{"certificatesigningrequests.certificates.k8s.io"}},
+			{Spec: tap.Strings("kubelet-client", "certificateController.queue"), Loop: "kubelet-client", Types: []string{"certificatesigningrequests.certificates.k8s.io"}},
+			{Spec: tap.Strings("kubelet-serving", "certificateController.queue"), Loop: "kubelet-serving", Types: []string{"certificatesigningrequests.certificates.k8s.io"}},
+			{Spec: tap.Strings("legacy-unknown", "certificateController.queue"), Loop: "legacy-unknown", Types: []string{"certificatesigningrequests.certificates.k8s.io"}},
+		},
+		Reads:   []string{"certificates.k8s.io/v1/certificatesigningrequests"},
 		workers: workers(5),
 		needs: []need{{
 			what: "--cluster-signing-cert-file and --cluster-signing-key-file",
@@ -63,21 +71,24 @@ func certificatesRows() []row {
 		}},
 		build: buildSigners,
 	}, {
-		name:    names.CertificateSigningRequestApprovingController,
-		aliases: []string{"csrapproving"},
-		does:    "approves the CertificateSigningRequests of kubelets",
-		queues:  []string{"certificate"},
-		reads:   []string{"certificates.k8s.io/v1/certificatesigningrequests"},
+		Name:    names.CertificateSigningRequestApprovingController,
+		Aliases: []string{"csrapproving"},
+		Does:    "approves the CertificateSigningRequests of kubelets",
+		Account: "certificate-controller",
+		Decides: []string{"certificatesigningrequests.certificates.k8s.io"},
+		Queues:  []Queue{{Spec: tap.Strings("certificate", "queue"), Types: []string{"certificatesigningrequests.certificates.k8s.io"}}},
+		Reads:   []string{"certificates.k8s.io/v1/certificatesigningrequests"},
 		workers: workers(5),
 		build: func(ctx context.Context, s *scope) ([]loop, error) {
 			c := approver.NewCSRApprovingController(ctx, s.client, s.Certificates().V1().CertificateSigningRequests())
 			return s.pool(c, c.Run), nil
 		},
 	}, {
-		name:    names.CertificateSigningRequestCleanerController,
-		aliases: []string{"csrcleaner"},
-		does:    "deletes old CertificateSigningRequests",
-		reads:   []string{"certificates.k8s.io/v1/certificatesigningrequests"},
+		Name:    names.CertificateSigningRequestCleanerController,
+		Aliases: []string{"csrcleaner"},
+		Does:    "deletes old CertificateSigningRequests",
+		Account: "certificate-controller",
+		Reads:   []string{"certificates.k8s.io/v1/certificatesigningrequests"},
 		workers: workers(1),
 		build: func(_ context.Context, s *scope) ([]loop, error) {
 			c := cleaner.NewCSRCleanerController(s.client.CertificatesV1().CertificateSigningRequests(),
@@ -85,10 +96,11 @@ func certificatesRows() []row {
 			return s.pool(c, c.Run), nil
 		},
 	}, {
-		name:    names.PodCertificateRequestCleanerController,
-		does:    "deletes old PodCertificateRequests",
-		gates:   []featuregate.Feature{features.PodCertificateRequest},
-		reads:   []string{"certificates.k8s.io/v1/podcertificaterequests"},
+		Name:    names.PodCertificateRequestCleanerController,
+		Does:    "deletes old PodCertificateRequests",
+		Account: "podcertificaterequestcleaner",
+		Gates:   []featuregate.Feature{features.PodCertificateRequest},
+		Reads:   []string{"certificates.k8s.io/v1/podcertificaterequests"},
 		workers: workers(1),
 		build: func(_ context.Context, s *scope) ([]loop, error) {
 			c := cleaner.NewPCRCleanerController(s.client, s.Certificates().V1().PodCertificateRequests(), clock.RealClock{},
@@ -96,11 +108,13 @@ func certificatesRows() []row {
 			return s.pool(c, c.Run), nil
 		},
 	}, {
-		name:    names.RootCACertificatePublisherController,
-		aliases: []string{"root-ca-cert-publisher"},
-		does:    "keeps the cluster's CA in each namespace's kube-root-ca.crt ConfigMap",
-		queues:  []string{"root_ca_cert_publisher"},
-		reads:   []string{"v1/configmaps", "v1/namespaces"},
+		Name:    names.RootCACertificatePublisherController,
+		Aliases: []string{"root-ca-cert-publisher"},
+		Does:    "keeps the cluster's CA in each namespace's kube-root-ca.crt ConfigMap",
+		Account: "root-ca-cert-publisher",
+		Decides: []string{"namespaces"},
+		Queues:  []Queue{{Spec: tap.Strings("root_ca_cert_publisher", "queue"), Types: []string{"namespaces"}}},
+		Reads:   []string{"v1/configmaps", "v1/namespaces"},
 		workers: workers(1),
 		needs:   []need{needsRootCA},
 		build: func(_ context.Context, s *scope) ([]loop, error) {
@@ -111,10 +125,11 @@ func certificatesRows() []row {
 			return s.pool(c, c.Run), nil
 		},
 	}, {
-		name:    names.KubeAPIServerClusterTrustBundlePublisherController,
-		does:    "publishes the API server's CA as a ClusterTrustBundle",
-		gates:   []featuregate.Feature{features.ClusterTrustBundle},
-		queues:  []string{"ca_cert_publisher_cluster_trust_bundles"},
+		Name:    names.KubeAPIServerClusterTrustBundlePublisherController,
+		Does:    "publishes the API server's CA as a ClusterTrustBundle",
+		Account: "kube-apiserver-serving-clustertrustbundle-publisher",
+		Gates:   []featuregate.Feature{features.ClusterTrustBundle},
+		Queues:  []Queue{{Spec: tap.Strings("ca_cert_publisher_cluster_trust_bundles", "queue"), Types: []string{"clustertrustbundles.certificates.k8s.io"}}},
 		workers: workers(1),
 		needs:   []need{needsRootCA},
 		build:   buildTrustBundlePublisher,

@@ -28,16 +28,16 @@ func (e *UnknownError) Error() string {
 // a controller decides, "-" before a name switches it off, and "*" selects all
 // that are on by default and named nowhere. An empty list selects none. Aliases
 // are names.
-func choose(rows []row, list []string) (map[string]bool, error) {
+func choose(rows []Descriptor, list []string) (map[string]bool, error) {
 	canonical := map[string]string{"*": "*"}
 	off := sets.NewString()
 	for _, r := range rows {
-		canonical[r.name] = r.name
-		for _, a := range r.aliases {
-			canonical[a] = r.name
+		canonical[r.Name] = r.Name
+		for _, a := range r.Aliases {
+			canonical[a] = r.Name
 		}
-		if r.disabledByDefault {
-			off.Insert(r.name)
+		if r.OffByDefault {
+			off.Insert(r.Name)
 		}
 	}
 	var items []string
@@ -54,8 +54,8 @@ func choose(rows []row, list []string) (map[string]bool, error) {
 	}
 	selected := map[string]bool{}
 	for _, r := range rows {
-		if controllermanagerapp.IsControllerEnabled(r.name, off, items) {
-			selected[r.name] = true
+		if controllermanagerapp.IsControllerEnabled(r.Name, off, items) {
+			selected[r.Name] = true
 		}
 	}
 	return selected, nil
@@ -124,10 +124,10 @@ func distance(a, b string) int {
 // is an *UnknownError.
 func Resolve(name string) (string, error) {
 	canonical := map[string]string{}
-	for _, r := range table() {
-		canonical[r.name] = r.name
-		for _, a := range r.aliases {
-			canonical[a] = r.name
+	for _, r := range Descriptors() {
+		canonical[r.Name] = r.Name
+		for _, a := range r.Aliases {
+			canonical[a] = r.Name
 		}
 	}
 	if full, ok := canonical[name]; ok {

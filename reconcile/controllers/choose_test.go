@@ -10,10 +10,10 @@ import (
 )
 
 func TestChoose(t *testing.T) {
-	rows := []row{
-		{name: "a-controller", aliases: []string{"a"}},
-		{name: "b-controller", aliases: []string{"b"}},
-		{name: "c-controller", disabledByDefault: true},
+	rows := []Descriptor{
+		{Name: "a-controller", Aliases: []string{"a"}},
+		{Name: "b-controller", Aliases: []string{"b"}},
+		{Name: "c-controller", OffByDefault: true},
 	}
 	tests := []struct {
 		list []string
@@ -60,7 +60,7 @@ func TestUnknownController(t *testing.T) {
 		{[]string{"kubelet"}, `unknown controller "kubelet"`},
 	}
 	for _, tt := range tests {
-		_, err := choose(table(), tt.list)
+		_, err := choose(Descriptors(), tt.list)
 		var unknown *UnknownError
 		if !errors.As(err, &unknown) || err.Error() != tt.want {
 			t.Errorf("%q: %v\nwant %s", tt.list, err, tt.want)

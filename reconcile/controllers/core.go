@@ -18,19 +18,26 @@ import (
 	"k8s.io/kubernetes/pkg/controller/resourcequota"
 	"k8s.io/kubernetes/pkg/features"
 	quotainstall "k8s.io/kubernetes/pkg/quota/v1/install"
+
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/tap"
 )
 
 // discoveryPeriod is how often the garbage collector and the quota controller
 // look for new types; kube-controller-manager fixes it.
 const discoveryPeriod = 30 * time.Second
 
-func coreRows() []row {
-	return []row{{
-		name:     names.GarbageCollectorController,
-		aliases:  []string{"garbagecollector"},
-		does:     "deletes objects whose owners are gone",
-		queues:   []string{"garbage_collector_attempt_to_delete", "garbage_collector_attempt_to_orphan", "garbage_collector_graph_changes"},
-		readsAll: true,
+func coreControllers() []Descriptor {
+	return []Descriptor{{
+		Name:    names.GarbageCollectorController,
+		Aliases: []string{"garbagecollector"},
+		Does:    "deletes objects whose owners are gone",
+		Account: "generic-garbage-collector",
+		Queues: []Queue{
+			{Spec: tap.Of("garbage_collector_attempt_to_delete", "attemptToDelete", (*gcNode).describe).Also("dependencyGraphBuilder.attemptToDelete"), Any: true},
+			{Spec: tap.Of("garbage_collector_attempt_to_orphan", "attemptToOrphan", (*gcNode).describe).Also("dependencyGraphBuilder.attemptToOrphan"), Any: true},
+			{Spec: tap.Of("garbage_collector_graph_changes", "dependencyGraphBuilder.graphChanges", (*gcEvent).describe), Feeds: true},
+		},
+		ReadsAll: true,
 		workers:  func(c *componentConfig) int { return int(c.GarbageCollectorController.ConcurrentGCSyncs) },
 		needs: []need{{
 			what: "--enable-garbage-collector",
@@ -43,19 +50,22 @@ func coreRows() []row {
 		}},
 		build: buildGarbageCollector,
 	}, {
-		name:    names.NamespaceController,
-		aliases: []string{"namespace"},
-		does:    "empties deleted namespaces",
-		queues:  []string{"namespace"},
-		reads:   []string{"v1/namespaces"},
+		Name:    names.NamespaceController,
+		Aliases: []string{"namespace"},
+		Does:    "empties deleted namespaces",
+		Account: "namespace-controller",
+		Decides: []string{"namespaces"},
+		Queues:  []Queue{{Spec: tap.Strings("namespace", "queue"), Types: []string{"namespaces"}}},
+		Reads:   []string{"v1/namespaces"},
 		workers: func(c *componentConfig) int { return int(c.NamespaceController.ConcurrentNamespaceSyncs) },
 		build:   buildNamespace,
 	}, {
-		name:    names.PodGarbageCollectorController,
-		aliases: []string{"podgc"},
-		does:    "deletes terminated pods beyond a threshold and pods of lost nodes",
-		queues:  []string{"orphaned_pods_nodes"},
-		reads:   []string{"v1/pods", "v1/nodes"},
+		Name:    names.PodGarbageCollectorController,
+		Aliases: []string{"podgc"},
+		Does:    "deletes terminated pods beyond a threshold and pods of lost nodes",
+		Account: "pod-garbage-collector",
+		Queues:  []Queue{{Spec: tap.Strings("orphaned_pods_nodes", "nodeQueue"), Types: []string{"nodes"}}},
+		Reads:   []string{"v1/pods", "v1/nodes"},
 		workers: workers(1),
 		build: func(ctx context.Context, s *scope) ([]loop, error) {
 			c := podgc.NewPodGC(ctx, s.client, s.Core().V1().Pods(), s.Core().V1().Nodes(),
@@ -63,18 +73,24 @@ func coreRows() []row {
 			return s.single(c, c.Run), nil
 		},
 	}, {
-		name:          names.ResourceQuotaController,
-		aliases:       []string{"resourcequota"},
-		does:          "counts what ResourceQuotas limit",
-		namespaceSafe: true,
-		queues:        []string{"resource_quota_controller_resource_changes", "resourcequota_primary", "resourcequota_priority"},
-		reads:         []string{"v1/resourcequotas"},
+		Name:          names.ResourceQuotaController,
+		Aliases:       []string{"resourcequota"},
+		Does:          "counts what ResourceQuotas limit",
+		Account:       "resourcequota-controller",
+		Decides:       []string{"resourcequotas"},
+		NamespaceSafe: true,
+		Queues: []Queue{
+			{Spec: tap.Of("resource_quota_controller_resource_changes", "quotaMonitor.resourceChanges", (*quotaEvent).describe), Feeds: true},
+			{Spec: tap.Strings("resourcequota_primary", "queue"), Types: []string{"resourcequotas"}},
+			{Spec: tap.Strings("resourcequota_priority", "missingUsageQueue"), Types: []string{"resourcequotas"}},
+		},
+		Reads: []string{"v1/resourcequotas"},
 		// Its evaluators have these, apart from the types that it counts
 		// (k8s.io/kubernetes v1.37.1 pkg/quota/v1/evaluator/core/registry.go).
-		readsIf: map[featuregate.Feature][]string{features.DRAExtendedResource: {
+		ReadsIf: map[featuregate.Feature][]string{features.DRAExtendedResource: {
 			"resource.k8s.io/v1/resourceclaims", "resource.k8s.io/v1/deviceclasses",
 		}},
-		readsAll: true,
+		ReadsAll: true,
 		workers:  func(c *componentConfig) int { return int(c.ResourceQuotaController.ConcurrentResourceQuotaSyncs) },
 		build:    buildResourceQuota,
 	}}

@@ -2,10 +2,11 @@
 // of upstream's names, built from the exported constructors in
 // k8s.io/kubernetes/pkg/controller at v1.37.1.
 //
-// The package has one table (row.go, and one file per group of controllers as
-// upstream groups them). A row says what a controller reads, which work queues
-// it has, what it needs and how it is made. A test holds the table against
-// upstream's own list; nothing else of cmd/kube-controller-manager/app is used,
+// Each controller has one Descriptor (descriptor.go and queue.go; one file per family
+// of controllers, as upstream groups them): its account, what it reads and decides
+// about, which work queues it has, where they are and what their keys stand for, what
+// it needs and how it is made. Every other table is derived from these. Tests hold them
+// against upstream's own list and roles; nothing else of cmd/kube-controller-manager/app is used,
 // because that package links volume plugins that act on this machine
 // (see volumePlugins).
 //

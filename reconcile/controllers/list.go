@@ -41,7 +41,7 @@ func List() ([]Info, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read kube-controller-manager's defaults: %w", err)
 	}
-	rows := table()
+	rows := Descriptors()
 	selected, err := choose(rows, component.Generic.Controllers)
 	if err != nil {
 		return nil, err
@@ -54,29 +54,26 @@ func List() ([]Info, error) {
 	return infos, nil
 }
 
-func (r *row) info(f *facts) Info {
+func (r *Descriptor) info(f *facts) Info {
 	i := Info{
-		Name: r.name, Aliases: r.aliases, Does: r.does, Loops: r.parts,
-		Queues: r.queues, Workers: r.workerCount(f.component), NamespaceSafe: r.namespaceSafe,
+		Name: r.Name, Aliases: r.Aliases, Does: r.Does, Loops: r.Parts,
+		Queues: r.queueNames(), Workers: r.workerCount(f.component), NamespaceSafe: r.NamespaceSafe,
 		Informers: []string{},
-	}
-	if r.queues == nil {
-		i.Queues = []string{}
 	}
 	for _, t := range r.informers() {
 		i.Informers = append(i.Informers, typeName(t))
 	}
-	if r.readsAll {
+	if r.ReadsAll {
 		i.Informers = append(i.Informers, "*")
 	}
 	slices.Sort(i.Informers)
-	for _, g := range r.gates {
+	for _, g := range r.Gates {
 		i.FeatureGates = append(i.FeatureGates, string(g))
 	}
 	for _, n := range r.needs {
 		i.Needs = append(i.Needs, n.what)
 	}
-	if r.disabledByDefault {
+	if r.OffByDefault {
 		i.Why = "off by default in kube-controller-manager"
 	}
 	if reason := r.off(f); reason != "" {

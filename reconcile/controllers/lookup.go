@@ -59,7 +59,7 @@ func (t *informed) storeIn(factory informers.SharedInformerFactory) cache.Store 
 // noteInformers keeps what Lookup looks in.
 func (m *Manager) noteInformers() {
 	types := map[schema.GroupResource]*informed{}
-	m.eachBuilt(func(r *row, _ []loop) {
+	m.eachBuilt(func(r *Descriptor, _ []loop) {
 		for _, t := range r.informers() {
 			types[t.GroupResource()] = &informed{GroupVersionResource: t}
 		}

@@ -67,7 +67,7 @@ type Manager struct {
 	cfg      Config
 	taps     Taps
 	selected map[string]bool
-	rows     []row
+	rows     []Descriptor
 
 	// ctx, cancel and world are set by Start.
 	ctx    context.Context
@@ -106,7 +106,7 @@ func New(cfg Config) (*Manager, error) {
 		return nil, fmt.Errorf("the loops cannot impersonate their accounts while %q is impersonated: a request acts as one user", cfg.REST.Impersonate.UserName)
 	}
 	cfg.InformerName = cmp.Or(cfg.InformerName, "kctl-ctrl")
-	rows := table()
+	rows := Descriptors()
 	selected, err := choose(rows, cfg.Component.Generic.Controllers)
 	if err != nil {
 		return nil, err
@@ -166,7 +166,7 @@ func (m *Manager) Start(ctx context.Context) error {
 // build makes the loops of each selected row and attaches the taps.
 func (m *Manager) build(ctx context.Context) {
 	f := m.facts()
-	var candidates []*row
+	var candidates []*Descriptor
 	for i := range m.rows {
 		r := &m.rows[i]
 		if reason := m.off(r, f); reason != "" {
@@ -202,7 +202,7 @@ func (m *Manager) startInformers() {
 }
 
 // makeRow builds a row and sets its status by what came of it.
-func (m *Manager) makeRow(ctx context.Context, r *row) error {
+func (m *Manager) makeRow(ctx context.Context, r *Descriptor) error {
 	loops, err := m.buildRow(ctx, r)
 	var absent notServed
 	switch {
@@ -224,17 +224,17 @@ const (
 )
 
 // off returns why a row is not to be built, or "".
-func (m *Manager) off(r *row, f *facts) string {
+func (m *Manager) off(r *Descriptor, f *facts) string {
 	switch {
-	case !m.selected[r.name] && r.disabledByDefault:
+	case !m.selected[r.Name] && r.OffByDefault:
 		return OffByDefault
-	case !m.selected[r.name]:
+	case !m.selected[r.Name]:
 		return NotSelected
 	}
 	if reason := r.off(f); reason != "" {
 		return reason
 	}
-	if m.cfg.Namespace != "" && !r.namespaceSafe {
+	if m.cfg.Namespace != "" && !r.NamespaceSafe {
 		return wholeCluster(m.cfg.Namespace)
 	}
 	return m.world.Load().served.missing(r.informers())
@@ -247,7 +247,7 @@ func wholeCluster(namespace string) string {
 
 // permitted switches off the rows whose types the user may not read. If the
 // question fails, all stay on: the server will say so itself.
-func (m *Manager) permitted(ctx context.Context, rows []*row) []*row {
+func (m *Manager) permitted(ctx context.Context, rows []*Descriptor) []*Descriptor {
 	var types []schema.GroupVersionResource
 	for _, r := range rows {
 		types = append(types, r.needsToRead()...)
@@ -262,7 +262,7 @@ func (m *Manager) permitted(ctx context.Context, rows []*row) []*row {
 	if a.err != nil {
 		m.record(state.Note{Source: "controllers", Text: a.err.Error(), Warning: true})
 	}
-	return slices.DeleteFunc(rows, func(r *row) bool {
+	return slices.DeleteFunc(rows, func(r *Descriptor) bool {
 		reason := a.missing(r.needsToRead())
 		if reason != "" {
 			m.set(r, state.ControllerOff, reason)
@@ -273,18 +273,22 @@ func (m *Manager) permitted(ctx context.Context, rows []*row) []*row {
 
 // buildRow builds a row on a goroutine marked as the controller's, so that what
 // its constructor starts is marked too.
-func (m *Manager) buildRow(ctx context.Context, r *row) (loops []loop, err error) {
+func (m *Manager) buildRow(ctx context.Context, r *Descriptor) (loops []loop, err error) {
 	s, err := m.world.Load().scope(r)
 	if err != nil {
 		return nil, err
 	}
-	defer m.taps.Hold(r.name)()
-	m.taps.Run(named(ctx, r.name), r.name, func(ctx context.Context) { loops, err = r.build(ctx, s) })
+	defer m.taps.Hold(r.Name)()
+	m.taps.Run(named(ctx, r.Name), r.Name, func(ctx context.Context) { loops, err = r.build(ctx, s) })
 	if err != nil {
-		return nil, fmt.Errorf("build %s: %w", r.name, err)
+		return nil, fmt.Errorf("build %s: %w", r.Name, err)
 	}
 	for _, l := range loops {
-		if err := m.taps.AttachLoop(r.name, l.name, l.target); err != nil {
+		specs, err := r.Specs(l.name)
+		if err == nil {
+			err = m.taps.Attach(r.Name, l.target, specs...)
+		}
+		if err != nil {
 			return nil, fmt.Errorf("attach taps to %s: %w", loopID(r, l), err)
 		}
 	}
@@ -292,9 +296,9 @@ func (m *Manager) buildRow(ctx context.Context, r *row) (loops []loop, err error
 }
 
 // launch starts the loops of a row that was built.
-func (m *Manager) launch(ctx context.Context, r *row) {
+func (m *Manager) launch(ctx context.Context, r *Descriptor) {
 	m.mu.Lock()
-	loops := m.status[r.name].loops
+	loops := m.status[r.Name].loops
 	for _, l := range loops {
 		m.alive[loopID(r, l)] = true
 	}
@@ -302,7 +306,7 @@ func (m *Manager) launch(ctx context.Context, r *row) {
 	for _, l := range loops {
 		m.loops.Go(func() {
 			if pause(ctx, m.cfg.Component.Generic.ControllerStartInterval.Duration) {
-				m.taps.Run(named(ctx, r.name), r.name, func(ctx context.Context) {
+				m.taps.Run(named(ctx, r.Name), r.Name, func(ctx context.Context) {
 					m.set(r, state.ControllerRunning, "")
 					l.run(ctx)
 				})
@@ -331,10 +335,10 @@ func pause(ctx context.Context, interval time.Duration) bool {
 }
 
 // returned notes the end of a loop. One that ends unasked has failed.
-func (m *Manager) returned(ctx context.Context, r *row, l loop) {
+func (m *Manager) returned(ctx context.Context, r *Descriptor, l loop) {
 	m.mu.Lock()
 	delete(m.alive, loopID(r, l))
-	s := m.status[r.name]
+	s := m.status[r.Name]
 	s.left--
 	last := s.left == 0
 	m.mu.Unlock()

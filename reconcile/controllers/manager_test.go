@@ -21,6 +21,7 @@ import (
 	featuregatetesting "k8s.io/component-base/featuregate/testing"
 	"k8s.io/klog/v2/ktesting"
 
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/tap"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -120,7 +121,7 @@ func (r *recordingTaps) Run(ctx context.Context, controller string, fn func(cont
 	fn(ctx)
 }
 
-func (r *recordingTaps) AttachLoop(controller, loop string, target any) error {
+func (r *recordingTaps) Attach(controller string, target any, _ ...tap.Spec) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.attached[controller] = append(r.attached[controller], target)
@@ -140,11 +141,11 @@ func TestAllControllers(t *testing.T) {
 	})
 	t.Run("gates on", func(t *testing.T) {
 		gates := featuregatetesting.FeatureOverrides{}
-		for _, r := range table() {
-			for _, g := range r.gates {
+		for _, r := range Descriptors() {
+			for _, g := range r.Gates {
 				gates[g] = true
 			}
-			for g := range r.readsIf {
+			for g := range r.ReadsIf {
 				gates[g] = true
 			}
 		}
@@ -185,31 +186,31 @@ func runAll(t *testing.T, gates featuregatetesting.FeatureOverrides, wantOff map
 	read, agents := cluster.readers()
 	for i := range m.rows {
 		r := &m.rows[i]
-		if wantOff[r.name] != "" {
+		if wantOff[r.Name] != "" {
 			continue
 		}
-		if diff := cmp.Diff(typeNames(r.informers()), read[r.name], cmpopts.EquateEmpty()); diff != "" && !r.readsAll {
-			t.Errorf("%s reads other types than the table says (- table, + seen):\n%s", r.name, diff)
+		if diff := cmp.Diff(typeNames(r.informers()), read[r.Name], cmpopts.EquateEmpty()); diff != "" && !r.ReadsAll {
+			t.Errorf("%s reads other types than the table says (- table, + seen):\n%s", r.Name, diff)
 		}
 		for _, name := range typeNames(r.informers()) {
-			if !slices.Contains(read[r.name], name) {
-				t.Errorf("%s does not read %s", r.name, name)
+			if !slices.Contains(read[r.Name], name) {
+				t.Errorf("%s does not read %s", r.Name, name)
 			}
 		}
-		if diff := cmp.Diff(r.loopNames(), loopNames(m, r.name)); diff != "" {
-			t.Errorf("%s: loops in the table and built ones:\n%s", r.name, diff)
+		if diff := cmp.Diff(r.Loops(), loopNames(m, r.Name)); diff != "" {
+			t.Errorf("%s: loops in the table and built ones:\n%s", r.Name, diff)
 		}
 		var notItsOwn []any
-		if r.name != "garbage-collector-controller" {
+		if r.Name != "garbage-collector-controller" {
 			notItsOwn = append(notItsOwn, m.world.Load().graph)
 		}
-		within(t, fmt.Sprintf("%s has as many queues as the table lists: %v", r.name, r.queues), func() bool {
-			return countQueues(taps.attached[r.name], notItsOwn...) == len(r.queues)
+		within(t, fmt.Sprintf("%s has as many queues as the table lists: %v", r.Name, r.queueNames()), func() bool {
+			return countQueues(taps.attached[r.Name], notItsOwn...) == len(r.queueNames())
 		})
 	}
 	for _, agent := range agents {
 		name, ok := strings.CutPrefix(agent, "kctl-ctrl/")
-		known := slices.ContainsFunc(m.rows, func(r row) bool { return r.name == name }) ||
+		known := slices.ContainsFunc(m.rows, func(r Descriptor) bool { return r.Name == name }) ||
 			slices.Contains([]string{"controller-discovery", "shared-informers", "metadata-informers"}, name)
 		if !ok || !known {
 			t.Errorf("user agent %q", agent)
@@ -251,17 +252,10 @@ func (l *life) of(controller string) (statuses []state.ControllerStatus) {
 	return statuses
 }
 
-func (r *row) loopNames() []string {
-	if r.parts == nil {
-		return []string{r.name}
-	}
-	return r.parts
-}
-
 func loopNames(m *Manager, name string) (names []string) {
-	m.eachBuilt(func(r *row, loops []loop) {
+	m.eachBuilt(func(r *Descriptor, loops []loop) {
 		for _, l := range loops {
-			if r.name == name {
+			if r.Name == name {
 				names = append(names, l.name)
 			}
 		}
@@ -296,7 +290,7 @@ type stuckTaps struct {
 	loops   map[string]bool
 }
 
-func (s *stuckTaps) AttachLoop(controller, _ string, _ any) error {
+func (s *stuckTaps) Attach(controller string, _ any, _ ...tap.Spec) error {
 	s.loops[controller] = true
 	return nil
 }
@@ -343,7 +337,7 @@ func TestReturnedUnasked(t *testing.T) {
 // A tap that does not fit keeps its controller from running unobserved.
 type misfitTaps struct{ noTaps }
 
-func (misfitTaps) AttachLoop(controller, loop string, target any) error {
+func (misfitTaps) Attach(controller string, _ any, _ ...tap.Spec) error {
 	if controller == "job-controller" {
 		return errors.New("no field queue")
 	}

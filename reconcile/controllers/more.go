@@ -27,36 +27,36 @@ func (m *Manager) StartMore(ctx context.Context, name string) error {
 	m.mu.Lock()
 	begun, ending := m.begun, m.ending
 	var s state.ControllerChanged
-	if known := m.status[r.name]; known != nil {
+	if known := m.status[r.Name]; known != nil {
 		s = known.ControllerChanged
 	}
 	m.mu.Unlock()
 	switch {
 	case !begun || s.Status == "":
-		return fmt.Errorf("start %s: the others have not been started", r.name)
+		return fmt.Errorf("start %s: the others have not been started", r.Name)
 	case ending:
-		return fmt.Errorf("start %s: the controllers are being stopped", r.name)
+		return fmt.Errorf("start %s: the controllers are being stopped", r.Name)
 	case s.Status == state.ControllerFailed:
-		return fmt.Errorf("start %s: it has failed, and needs a new process: %s", r.name, s.Reason)
+		return fmt.Errorf("start %s: it has failed, and needs a new process: %s", r.Name, s.Reason)
 	case s.Status != state.ControllerOff:
-		return fmt.Errorf("start %s: it is %s", r.name, s.Status)
+		return fmt.Errorf("start %s: it is %s", r.Name, s.Status)
 	}
 	if err := m.more(ctx, r); err != nil {
-		return fmt.Errorf("start %s: %w", r.name, err)
+		return fmt.Errorf("start %s: %w", r.Name, err)
 	}
 	return nil
 }
 
 // more builds and launches a row, with building held.
-func (m *Manager) more(ctx context.Context, r *row) error {
-	before := m.selected[r.name]
-	m.selected[r.name] = true
+func (m *Manager) more(ctx context.Context, r *Descriptor) error {
+	before := m.selected[r.Name]
+	m.selected[r.Name] = true
 	if reason := m.off(r, m.facts()); reason != "" {
-		m.selected[r.name] = before
+		m.selected[r.Name] = before
 		m.set(r, state.ControllerOff, reason)
 		return errors.New(reason)
 	}
-	allowed := []*row{r}
+	allowed := []*Descriptor{r}
 	if m.cfg.CheckAccess {
 		allowed = m.permitted(ctx, allowed)
 	}
@@ -64,13 +64,13 @@ func (m *Manager) more(ctx context.Context, r *row) error {
 		allowed = m.impersonable(ctx, allowed)
 	}
 	if len(allowed) == 0 {
-		m.selected[r.name] = before
+		m.selected[r.Name] = before
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		return errors.New(m.status[r.name].Reason)
+		return errors.New(m.status[r.Name].Reason)
 	}
 	if err := m.makeRow(m.ctx, r); err != nil {
-		m.selected[r.name] = before
+		m.selected[r.Name] = before
 		return err
 	}
 	m.startInformers()
@@ -79,13 +79,13 @@ func (m *Manager) more(ctx context.Context, r *row) error {
 }
 
 // named finds a row by its name or an alias.
-func (m *Manager) named(name string) (*row, error) {
+func (m *Manager) named(name string) (*Descriptor, error) {
 	selected, err := choose(m.rows, []string{name})
 	if err != nil {
 		return nil, err
 	}
 	for i := range m.rows {
-		if r := &m.rows[i]; selected[r.name] && name != "*" {
+		if r := &m.rows[i]; selected[r.Name] && name != "*" {
 			return r, nil
 		}
 	}

@@ -31,20 +31,20 @@ func TestStartMoreOneByOne(t *testing.T) {
 	for i := range m.rows {
 		r := &m.rows[i]
 		_, gateOff := r.gateOff()
-		if err := m.StartMore(t.Context(), r.name); (err != nil) != gateOff {
+		if err := m.StartMore(t.Context(), r.Name); (err != nil) != gateOff {
 			t.Errorf("%v", err)
 		}
 		if gateOff {
 			continue
 		}
-		within(t, r.name+" runs", func() bool { return statusOf(m, r.name) == state.ControllerRunning })
+		within(t, r.Name+" runs", func() bool { return statusOf(m, r.Name) == state.ControllerRunning })
 		waitForSync(t, m)
 		for _, g := range r.informers() {
 			if of := (*m.informed.Load())[g.GroupResource()]; of == nil || of.GroupVersionResource != g {
-				t.Errorf("%s is not looked up in the informer of %s", g, r.name)
+				t.Errorf("%s is not looked up in the informer of %s", g, r.Name)
 			}
 		}
-		within(t, "the queues of "+r.name+" are tapped", func() bool { return len(taps.Queues(r.name)) >= len(r.queues) })
+		within(t, "the queues of "+r.Name+" are tapped", func() bool { return len(taps.Queues(r.Name)) >= len(r.queueNames()) })
 	}
 	within(t, "all informers have delivered their first list", func() bool { return len(taps.Activity().Unsynced) == 0 })
 	within(t, "the garbage collector has its graph", func() bool { return len(m.Busy()) == 0 })

@@ -2,6 +2,7 @@ package controllers
 
 import (
 	"context"
+	"fmt"
 
 	"k8s.io/component-base/featuregate"
 	"k8s.io/kubernetes/cmd/kube-controller-manager/names"
@@ -11,15 +12,18 @@ import (
 	"k8s.io/kubernetes/pkg/controller/tainteviction"
 	"k8s.io/kubernetes/pkg/controller/ttl"
 	"k8s.io/kubernetes/pkg/features"
+
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/tap"
 )
 
-func nodeRows() []row {
-	return []row{{
-		name:    names.NodeIpamController,
-		aliases: []string{"nodeipam"},
-		does:    "gives each node a range of pod addresses",
-		queues:  []string{"cidrallocator_node"},
-		reads:   []string{"v1/nodes"},
+func nodeControllers() []Descriptor {
+	return []Descriptor{{
+		Name:    names.NodeIpamController,
+		Aliases: []string{"nodeipam"},
+		Does:    "gives each node a range of pod addresses",
+		Account: "node-controller",
+		Queues:  []Queue{{Spec: tap.Of("cidrallocator_node", "cidrAllocator.queue", func(k any) string { return fmt.Sprint(k) }), Types: []string{"nodes"}}},
+		Reads:   []string{"v1/nodes"},
 		workers: workers(30),
 		needs: []need{{
 			what: "--allocate-node-cidrs and --cluster-cidr",
@@ -55,11 +59,15 @@ func nodeRows() []row {
 			return s.single(c, c.Run), nil
 		},
 	}, {
-		name:    names.NodeLifecycleController,
-		aliases: []string{"nodelifecycle"},
-		does:    "taints nodes by their conditions and marks those that stopped reporting",
-		queues:  []string{"node_lifecycle_controller", "node_lifecycle_controller_pods"},
-		reads:   []string{"coordination.k8s.io/v1/leases", "v1/pods", "v1/nodes", "apps/v1/daemonsets"},
+		Name:    names.NodeLifecycleController,
+		Aliases: []string{"nodelifecycle"},
+		Does:    "taints nodes by their conditions and marks those that stopped reporting",
+		Account: "node-controller",
+		Queues: []Queue{
+			{Spec: tap.Strings("node_lifecycle_controller", "nodeUpdateQueue"), Types: []string{"nodes"}},
+			{Spec: tap.Of("node_lifecycle_controller_pods", "podUpdateQueue", lifecyclePod.describe), Types: []string{"pods"}},
+		},
+		Reads:   []string{"coordination.k8s.io/v1/leases", "v1/pods", "v1/nodes", "apps/v1/daemonsets"},
 		workers: workers(8),
 		build: func(ctx context.Context, s *scope) ([]loop, error) {
 			conf := s.component.NodeLifecycleController
@@ -73,11 +81,15 @@ func nodeRows() []row {
 			return s.single(c, c.Run), nil
 		},
 	}, {
-		name:    names.TaintEvictionController,
-		does:    "evicts pods from nodes with NoExecute taints",
-		gates:   []featuregate.Feature{features.SeparateTaintEvictionController},
-		queues:  []string{"noexec_taint_node", "noexec_taint_pod"},
-		reads:   []string{"v1/pods", "v1/nodes"},
+		Name:    names.TaintEvictionController,
+		Does:    "evicts pods from nodes with NoExecute taints",
+		Account: "node-controller",
+		Gates:   []featuregate.Feature{features.SeparateTaintEvictionController},
+		Queues: []Queue{
+			{Spec: tap.Of("noexec_taint_node", "nodeUpdateQueue", taintedNode.describe), Types: []string{"nodes"}},
+			{Spec: tap.Of("noexec_taint_pod", "podUpdateQueue", taintedPod.describe), Types: []string{"pods"}},
+		},
+		Reads:   []string{"v1/pods", "v1/nodes"},
 		workers: workers(tainteviction.UpdateWorkerSize),
 		build: func(ctx context.Context, s *scope) ([]loop, error) {
 			c, err := tainteviction.New(ctx, s.client, s.Core().V1().Pods(), s.Core().V1().Nodes(), s.name)
@@ -87,11 +99,12 @@ func nodeRows() []row {
 			return s.single(c, c.Run), nil
 		},
 	}, {
-		name:    names.TTLController,
-		aliases: []string{"ttl"},
-		does:    "tells kubelets by annotation how long to cache secrets",
-		queues:  []string{"ttlcontroller"},
-		reads:   []string{"v1/nodes"},
+		Name:    names.TTLController,
+		Aliases: []string{"ttl"},
+		Does:    "tells kubelets by annotation how long to cache secrets",
+		Account: "ttl-controller",
+		Queues:  []Queue{{Spec: tap.Strings("ttlcontroller", "queue"), Types: []string{"nodes"}}},
+		Reads:   []string{"v1/nodes"},
 		workers: workers(5),
 		build: func(ctx context.Context, s *scope) ([]loop, error) {
 			c := ttl.NewTTLController(ctx, s.Core().V1().Nodes(), s.client)

@@ -162,7 +162,7 @@ func (o *Options) SelectByDefault(list ...string) {
 // Selected reports whether --controllers selects a controller, by its full name.
 // Whether it can start is another matter.
 func (o *Options) Selected(name string) (bool, error) {
-	selected, err := choose(table(), o.upstream.Generic.Controllers)
+	selected, err := choose(Descriptors(), o.upstream.Generic.Controllers)
 	if err != nil {
 		return false, fmt.Errorf("--controllers: %w", err)
 	}
@@ -175,7 +175,7 @@ func (o *Options) Selected(name string) (bool, error) {
 // in --controllers that is no controller's gives an *UnknownError. Call it once;
 // after an error about feature gates those of the process are in doubt.
 func (o *Options) Complete(in Inputs) (*kubectrlmgrconfig.KubeControllerManagerConfiguration, error) {
-	rows := table()
+	rows := Descriptors()
 	if _, err := choose(rows, o.upstream.Generic.Controllers); err != nil {
 		return nil, fmt.Errorf("--controllers: %w", err)
 	}
@@ -244,13 +244,13 @@ func (o *Options) apply(in Inputs) {
 // nameLists are what upstream's option types want to know of the controllers.
 func nameLists() (known, offByDefault []string, aliases map[string]string) {
 	aliases = map[string]string{}
-	for _, r := range table() {
-		known = append(known, r.name)
-		if r.disabledByDefault {
-			offByDefault = append(offByDefault, r.name)
+	for _, r := range Descriptors() {
+		known = append(known, r.Name)
+		if r.OffByDefault {
+			offByDefault = append(offByDefault, r.Name)
 		}
-		for _, a := range r.aliases {
-			aliases[a] = r.name
+		for _, a := range r.Aliases {
+			aliases[a] = r.Name
 		}
 	}
 	slices.Sort(known)

@@ -8,16 +8,24 @@ import (
 	"k8s.io/client-go/scale"
 	"k8s.io/kubernetes/cmd/kube-controller-manager/names"
 	"k8s.io/kubernetes/pkg/controller/disruption"
+
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/tap"
 )
 
-func policyRows() []row {
-	return []row{{
-		name:          names.DisruptionController,
-		aliases:       []string{"disruption"},
-		does:          "counts how many disruptions each PodDisruptionBudget allows",
-		namespaceSafe: true,
-		queues:        []string{"disruption", "disruption_recheck", "stale_pod_disruption"},
-		reads: []string{
+func policyControllers() []Descriptor {
+	return []Descriptor{{
+		Name:          names.DisruptionController,
+		Aliases:       []string{"disruption"},
+		Does:          "counts how many disruptions each PodDisruptionBudget allows",
+		Account:       "disruption-controller",
+		Decides:       []string{"poddisruptionbudgets.policy"},
+		NamespaceSafe: true,
+		Queues: []Queue{
+			{Spec: tap.Strings("disruption", "queue"), Types: []string{"poddisruptionbudgets.policy"}},
+			{Spec: tap.Strings("disruption_recheck", "recheckQueue"), Types: []string{"poddisruptionbudgets.policy"}},
+			{Spec: tap.Strings("stale_pod_disruption", "stalePodDisruptionQueue"), Types: []string{"pods"}},
+		},
+		Reads: []string{
 			"policy/v1/poddisruptionbudgets", "v1/pods", "v1/replicationcontrollers",
 			"apps/v1/replicasets", "apps/v1/deployments", "apps/v1/statefulsets",
 		},

@@ -10,19 +10,22 @@ import (
 	"k8s.io/kubernetes/pkg/controller/resourceclaim"
 	"k8s.io/kubernetes/pkg/controller/resourcepoolstatusrequest"
 	"k8s.io/kubernetes/pkg/features"
+
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/tap"
 )
 
 // resourceRows are the controllers of dynamic resource allocation.
-func resourceRows() []row {
-	return []row{{
-		name:   names.DeviceTaintEvictionController,
-		does:   "evicts pods from tainted devices",
-		gates:  []featuregate.Feature{features.DynamicResourceAllocation, features.DRADeviceTaints},
-		queues: []string{"device-taint-eviction"},
-		reads: []string{
+func resourceControllers() []Descriptor {
+	return []Descriptor{{
+		Name:    names.DeviceTaintEvictionController,
+		Does:    "evicts pods from tainted devices",
+		Account: "device-taint-eviction-controller",
+		Gates:   []featuregate.Feature{features.DynamicResourceAllocation, features.DRADeviceTaints},
+		Queues:  []Queue{{Spec: tap.Of("device-taint-eviction", "workqueue", deviceTaintWork.describe).MadeInRun(), Types: []string{"pods", "devicetaintrules.resource.k8s.io"}, Prefixes: map[string]string{"pods": "pod ", "devicetaintrules.resource.k8s.io": "devicetaintrule "}}},
+		Reads: []string{
 			"v1/pods", "resource.k8s.io/v1/resourceclaims", "resource.k8s.io/v1/resourceslices", "resource.k8s.io/v1/deviceclasses",
 		},
-		readsIf: map[featuregate.Feature][]string{features.DRADeviceTaintRules: {"resource.k8s.io/v1/devicetaintrules"}},
+		ReadsIf: map[featuregate.Feature][]string{features.DRADeviceTaintRules: {"resource.k8s.io/v1/devicetaintrules"}},
 		workers: func(c *componentConfig) int { return int(c.DeviceTaintEvictionController.ConcurrentSyncs) },
 		build: func(_ context.Context, s *scope) ([]loop, error) {
 			c := devicetainteviction.New(s.client, s.Core().V1().Pods(), s.Resource().V1().ResourceClaims(),
@@ -34,14 +37,16 @@ func resourceRows() []row {
 			}), nil
 		},
 	}, {
-		name:          names.ResourceClaimController,
-		aliases:       []string{"resource-claim-controller"},
-		does:          "creates ResourceClaims from the templates in pods and frees unused ones",
-		gates:         []featuregate.Feature{features.DynamicResourceAllocation},
-		namespaceSafe: true,
-		queues:        []string{"resource_claim"},
-		reads:         []string{"v1/pods", "resource.k8s.io/v1/resourceclaims", "resource.k8s.io/v1/resourceclaimtemplates"},
-		readsIf:       map[featuregate.Feature][]string{features.GenericWorkload: {"scheduling.k8s.io/v1beta1/podgroups"}},
+		Name:          names.ResourceClaimController,
+		Aliases:       []string{"resource-claim-controller"},
+		Does:          "creates ResourceClaims from the templates in pods and frees unused ones",
+		Account:       "resource-claim-controller",
+		Decides:       []string{"resourceclaims.resource.k8s.io"},
+		Gates:         []featuregate.Feature{features.DynamicResourceAllocation},
+		NamespaceSafe: true,
+		Queues:        []Queue{{Spec: tap.Strings("resource_claim", "queue"), Types: []string{"resourceclaims.resource.k8s.io", "pods", "podgroups.scheduling.k8s.io"}, Prefixes: map[string]string{"resourceclaims.resource.k8s.io": "claim:", "pods": "pod:", "podgroups.scheduling.k8s.io": "podgroup:"}}},
+		Reads:         []string{"v1/pods", "resource.k8s.io/v1/resourceclaims", "resource.k8s.io/v1/resourceclaimtemplates"},
+		ReadsIf:       map[featuregate.Feature][]string{features.GenericWorkload: {"scheduling.k8s.io/v1beta1/podgroups"}},
 		workers:       func(c *componentConfig) int { return int(c.ResourceClaimController.ConcurrentSyncs) },
 		build: func(ctx context.Context, s *scope) ([]loop, error) {
 			c, err := resourceclaim.NewController(klog.FromContext(ctx), s.client, s.Core().V1().Pods(),
@@ -52,14 +57,15 @@ func resourceRows() []row {
 			return s.pool(c, c.Run), nil
 		},
 	}, {
-		name:   names.ResourcePoolStatusRequestController,
-		does:   "answers ResourcePoolStatusRequests with the state of device pools",
-		gates:  []featuregate.Feature{features.DRAResourcePoolStatus},
-		queues: []string{"resourcepoolstatusrequest"},
-		reads: []string{
+		Name:    names.ResourcePoolStatusRequestController,
+		Does:    "answers ResourcePoolStatusRequests with the state of device pools",
+		Account: "resourcepoolstatusrequest-controller",
+		Gates:   []featuregate.Feature{features.DRAResourcePoolStatus},
+		Queues:  []Queue{{Spec: tap.Strings("resourcepoolstatusrequest", "workqueue"), Types: []string{"resourcepoolstatusrequests.resource.k8s.io"}}},
+		Reads: []string{
 			"resource.k8s.io/v1alpha3/resourcepoolstatusrequests", "resource.k8s.io/v1/resourceslices", "resource.k8s.io/v1/resourceclaims",
 		},
-		readsIf: map[featuregate.Feature][]string{features.DRADeviceTaintRules: {"resource.k8s.io/v1/devicetaintrules"}},
+		ReadsIf: map[featuregate.Feature][]string{features.DRADeviceTaintRules: {"resource.k8s.io/v1/devicetaintrules"}},
 		workers: workers(1),
 		build: func(ctx context.Context, s *scope) ([]loop, error) {
 			c, err := resourcepoolstatusrequest.NewController(ctx, s.client, s.Resource().V1alpha3().ResourcePoolStatusRequests(),

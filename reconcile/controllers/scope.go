@@ -49,18 +49,18 @@ type scope struct {
 }
 
 // scope makes a row's view.
-func (w *world) scope(r *row) (*scope, error) {
-	client, err := w.clients.Client(r.name)
+func (w *world) scope(r *Descriptor) (*scope, error) {
+	client, err := w.clients.Client(r.Name)
 	if err != nil {
 		return nil, err
 	}
 	return &scope{
 		world:                 w,
-		name:                  r.name,
+		name:                  r.Name,
 		client:                client,
 		workers:               r.workerCount(w.component),
-		SharedInformerFactory: w.taps.Informers(r.name, w.informers),
-		objectOrMetadata:      w.taps.ObjectOrMetadata(r.name, w.objectOrMetadata),
+		SharedInformerFactory: w.taps.Informers(r.Name, w.informers),
+		objectOrMetadata:      w.taps.ObjectOrMetadata(r.Name, w.objectOrMetadata),
 	}, nil
 }
 

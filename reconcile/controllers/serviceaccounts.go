@@ -10,14 +10,17 @@ import (
 	serviceaccountcontroller "k8s.io/kubernetes/pkg/controller/serviceaccount"
 	"k8s.io/kubernetes/pkg/serviceaccount"
 	"k8s.io/utils/clock"
+
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/tap"
 )
 
-func serviceAccountRows() []row {
-	return []row{{
-		name:    names.LegacyServiceAccountTokenCleanerController,
-		aliases: []string{"legacy-service-account-token-cleaner"},
-		does:    "deletes long unused secret-based service account tokens",
-		reads:   []string{"v1/serviceaccounts", "v1/secrets", "v1/pods"},
+func serviceAccountControllers() []Descriptor {
+	return []Descriptor{{
+		Name:    names.LegacyServiceAccountTokenCleanerController,
+		Aliases: []string{"legacy-service-account-token-cleaner"},
+		Does:    "deletes long unused secret-based service account tokens",
+		Account: "legacy-service-account-token-cleaner",
+		Reads:   []string{"v1/serviceaccounts", "v1/secrets", "v1/pods"},
 		workers: workers(1),
 		build: func(_ context.Context, s *scope) ([]loop, error) {
 			c, err := serviceaccountcontroller.NewLegacySATokenCleaner(s.Core().V1().ServiceAccounts(), s.Core().V1().Secrets(),
@@ -31,11 +34,13 @@ func serviceAccountRows() []row {
 			return s.single(c, c.Run), nil
 		},
 	}, {
-		name:    names.ServiceAccountController,
-		aliases: []string{"serviceaccount"},
-		does:    "creates the default ServiceAccount of each namespace",
-		queues:  []string{"serviceaccount"},
-		reads:   []string{"v1/serviceaccounts", "v1/namespaces"},
+		Name:    names.ServiceAccountController,
+		Aliases: []string{"serviceaccount"},
+		Does:    "creates the default ServiceAccount of each namespace",
+		Account: "service-account-controller",
+		Decides: []string{"namespaces"},
+		Queues:  []Queue{{Spec: tap.Strings("serviceaccount", "queue"), Types: []string{"namespaces"}}},
+		Reads:   []string{"v1/serviceaccounts", "v1/namespaces"},
 		workers: workers(1),
 		build: func(ctx context.Context, s *scope) ([]loop, error) {
 			c, err := serviceaccountcontroller.NewServiceAccountsController(klog.FromContext(ctx), s.Core().V1().ServiceAccounts(),
@@ -46,11 +51,14 @@ func serviceAccountRows() []row {
 			return s.pool(c, c.Run), nil
 		},
 	}, {
-		name:    names.ServiceAccountTokenController,
-		aliases: []string{"serviceaccount-token"},
-		does:    "fills and deletes secret-based service account tokens",
-		queues:  []string{"serviceaccount_tokens_secret", "serviceaccount_tokens_service"},
-		reads:   []string{"v1/serviceaccounts", "v1/secrets"},
+		Name:    names.ServiceAccountTokenController,
+		Aliases: []string{"serviceaccount-token"},
+		Does:    "fills and deletes secret-based service account tokens",
+		Queues: []Queue{
+			{Spec: tap.Of("serviceaccount_tokens_secret", "syncSecretQueue", secretKey.describe), Types: []string{"secrets"}},
+			{Spec: tap.Of("serviceaccount_tokens_service", "syncServiceAccountQueue", serviceAccountKey.describe), Types: []string{"serviceaccounts"}},
+		},
+		Reads:   []string{"v1/serviceaccounts", "v1/secrets"},
 		workers: func(c *componentConfig) int { return int(c.SAController.ConcurrentSATokenSyncs) },
 		needs: []need{{
 			what: "--service-account-private-key-file",

@@ -1,8 +1,6 @@
 package controllers
 
 import (
-	"slices"
-
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -15,13 +13,13 @@ type status struct {
 
 // set changes a row's status and records it if it is news. A failed row stays
 // failed.
-func (m *Manager) set(r *row, to state.ControllerStatus, reason string, loops ...loop) {
+func (m *Manager) set(r *Descriptor, to state.ControllerStatus, reason string, loops ...loop) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	s := m.status[r.name]
+	s := m.status[r.Name]
 	if s == nil {
 		s = &status{}
-		m.status[r.name] = s
+		m.status[r.Name] = s
 	}
 	if s.Status == to && s.Reason == reason || s.Status == state.ControllerFailed {
 		return
@@ -29,9 +27,12 @@ func (m *Manager) set(r *row, to state.ControllerStatus, reason string, loops ..
 	if loops != nil {
 		s.loops, s.left = loops, len(loops)
 	}
-	s.ControllerChanged = state.ControllerChanged{Controller: r.name, Status: to, Reason: reason}
+	s.ControllerChanged = state.ControllerChanged{Controller: r.Name, Status: to, Reason: reason}
 	if to == state.ControllerStarting || to == state.ControllerRunning {
-		s.Queues, s.Workers = slices.Clone(r.queues), r.workerCount(m.cfg.Component)
+		s.Queues, s.Workers = r.queueNames(), r.workerCount(m.cfg.Component)
+	}
+	if to == state.ControllerStarting {
+		s.Keys = r.queueKeys()
 	}
 	m.record(s.ControllerChanged)
 }
@@ -49,16 +50,16 @@ func (m *Manager) Statuses() []state.ControllerChanged {
 	defer m.mu.Unlock()
 	var out []state.ControllerChanged
 	for i := range m.rows {
-		if s := m.status[m.rows[i].name]; s != nil {
+		if s := m.status[m.rows[i].Name]; s != nil {
 			out = append(out, s.ControllerChanged)
 		}
 	}
 	return out
 }
 
-func loopID(r *row, l loop) string {
-	if l.name == r.name {
-		return r.name
+func loopID(r *Descriptor, l loop) string {
+	if l.name == r.Name {
+		return r.Name
 	}
-	return r.name + "/" + l.name
+	return r.Name + "/" + l.name
 }

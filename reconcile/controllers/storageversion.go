@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	apiextensionsclientset "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	genericfeatures "k8s.io/apiserver/pkg/features"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
@@ -15,16 +16,22 @@ import (
 	"k8s.io/kubernetes/pkg/controller/storageversiongc"
 	"k8s.io/kubernetes/pkg/controller/storageversionmigrator"
 	"k8s.io/kubernetes/pkg/features"
+
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/tap"
 )
 
-func storageVersionRows() []row {
-	return []row{{
-		name:    names.StorageVersionGarbageCollectorController,
-		aliases: []string{"storage-version-gc"},
-		does:    "removes lost API servers from StorageVersions",
-		gates:   []featuregate.Feature{genericfeatures.APIServerIdentity, genericfeatures.StorageVersionAPI},
-		queues:  []string{"storage_version_garbage_collector_leases", "storage_version_garbage_collector_storageversions"},
-		reads:   []string{"coordination.k8s.io/v1/leases", "internal.apiserver.k8s.io/v1alpha1/storageversions"},
+func storageVersionControllers() []Descriptor {
+	return []Descriptor{{
+		Name:    names.StorageVersionGarbageCollectorController,
+		Aliases: []string{"storage-version-gc"},
+		Does:    "removes lost API servers from StorageVersions",
+		Account: "storage-version-garbage-collector",
+		Gates:   []featuregate.Feature{genericfeatures.APIServerIdentity, genericfeatures.StorageVersionAPI},
+		Queues: []Queue{
+			{Spec: tap.Strings("storage_version_garbage_collector_leases", "leaseQueue"), Feeds: true},
+			{Spec: tap.Strings("storage_version_garbage_collector_storageversions", "storageVersionQueue"), Types: []string{"storageversions.internal.apiserver.k8s.io"}},
+		},
+		Reads:   []string{"coordination.k8s.io/v1/leases", "internal.apiserver.k8s.io/v1alpha1/storageversions"},
 		workers: workers(1),
 		build: func(ctx context.Context, s *scope) ([]loop, error) {
 			c := storageversiongc.NewStorageVersionGC(ctx, s.client, s.Coordination().V1().Leases(),
@@ -32,12 +39,17 @@ func storageVersionRows() []row {
 			return s.single(c, c.Run), nil
 		},
 	}, {
-		name:    names.StorageVersionMigratorController,
-		aliases: []string{"svm"},
-		does:    "rewrites stored objects in their current storage version",
-		parts:   []string{"migration", "resource-version", "custom-resource"},
-		queues:  []string{"custom-resource", "migration", "resource-version"},
-		reads:   []string{"storagemigration.k8s.io/v1/storageversionmigrations"},
+		Name:    names.StorageVersionMigratorController,
+		Aliases: []string{"svm"},
+		Does:    "rewrites stored objects in their current storage version",
+		Account: "storage-version-migrator-controller",
+		Parts:   []string{"migration", "resource-version", "custom-resource"},
+		Queues: []Queue{
+			{Spec: tap.Of("custom-resource", "queue", func(k metav1.GroupResource) string { return k.String() }), Loop: "custom-resource", Types: []string{"customresourcedefinitions.apiextensions.k8s.io"}},
+			{Spec: tap.Strings("migration", "queue"), Loop: "migration", Types: []string{"storageversionmigrations.storagemigration.k8s.io"}},
+			{Spec: tap.Strings("resource-version", "queue"), Loop: "resource-version", Types: []string{"storageversionmigrations.storagemigration.k8s.io"}},
+		},
+		Reads:   []string{"storagemigration.k8s.io/v1/storageversionmigrations"},
 		workers: workers(1),
 		needs:   storageVersionMigratorNeeds(),
 		build:   buildStorageVersionMigrator,

@@ -23,11 +23,11 @@ func TestTableIsUpstreams(t *testing.T) {
 		want[name] = facts{d.GetAliases(), d.GetRequiredFeatureGates(), d.IsDisabledByDefault()}
 	}
 	got := map[string]facts{}
-	for _, r := range table() {
-		if _, twice := got[r.name]; twice {
-			t.Errorf("%s is in the table twice", r.name)
+	for _, r := range Descriptors() {
+		if _, twice := got[r.Name]; twice {
+			t.Errorf("%s is in the table twice", r.Name)
 		}
-		got[r.name] = facts{r.aliases, r.gates, r.disabledByDefault}
+		got[r.Name] = facts{r.Aliases, r.Gates, r.OffByDefault}
 	}
 	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("the table differs from upstream's descriptors (- upstream, + table):\n%s", diff)
@@ -46,9 +46,9 @@ func TestNamespaceSafe(t *testing.T) {
 		"resourceclaim-controller", "resourcequota-controller", "statefulset-controller", "ttl-after-finished-controller",
 	}
 	var got []string
-	for _, r := range table() {
-		if r.namespaceSafe {
-			got = append(got, r.name)
+	for _, r := range Descriptors() {
+		if r.NamespaceSafe {
+			got = append(got, r.Name)
 		}
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -35,14 +35,14 @@ func TestTapsFit(t *testing.T) {
 	waitForSync(t, m)
 	for i := range m.rows {
 		r := &m.rows[i]
-		if statusOf(m, r.name) != state.ControllerRunning {
+		if statusOf(m, r.Name) != state.ControllerRunning {
 			continue
 		}
-		within(t, "the queues of "+r.name+" are tapped", func() bool { return len(taps.Queues(r.name)) >= len(r.queues) })
-		got := taps.Queues(r.name)
+		within(t, "the queues of "+r.Name+" are tapped", func() bool { return len(taps.Queues(r.Name)) >= len(r.Queues) })
+		got := taps.Queues(r.Name)
 		slices.Sort(got)
-		if diff := cmp.Diff(r.queues, got, cmpopts.EquateEmpty()); diff != "" {
-			t.Errorf("%s: queues in the table and tapped ones:\n%s", r.name, diff)
+		if diff := cmp.Diff(r.queueNames(), got, cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("%s: queues in the table and tapped ones:\n%s", r.Name, diff)
 		}
 	}
 	stop(t, m)

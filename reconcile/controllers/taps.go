@@ -7,6 +7,8 @@ import (
 
 	"k8s.io/client-go/informers"
 	"k8s.io/controller-manager/pkg/informerfactory"
+
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/tap"
 )
 
 // Taps is where this package lets an observer in; *tap.Tap of reconcile/tap is
@@ -19,15 +21,14 @@ type Taps interface {
 	// ObjectOrMetadata is the same for the two controllers (garbage collector,
 	// resource quota) that have informers for types they do not know.
 	ObjectOrMetadata(controller string, f informerfactory.InformerFactory) informerfactory.InformerFactory
-	// Hold is called before a controller is built, and release when AttachLoop was
+	// Hold is called before a controller is built, and release when Attach was
 	// called for its loops, or will not be: meanwhile the handlers that the
 	// controller adds get no events.
 	Hold(controller string) (release func())
-	// AttachLoop is given the pointer to upstream's struct, between its
-	// construction and its Run. loop is the controller's name or, where it
-	// consists of several loops, the part ("kubelet-serving"). An error keeps
-	// the controller from running.
-	AttachLoop(controller, loop string, target any) error
+	// Attach is given the pointer to upstream's struct and its queues, between its
+	// construction and its Run, for each loop of the controller. An error keeps the
+	// controller from running.
+	Attach(controller string, target any, queues ...tap.Spec) error
 	// Run calls fn on the same goroutine, marked as the controller's.
 	Run(ctx context.Context, controller string, fn func(context.Context))
 	// Logger returns the logger that the loops get.
@@ -47,7 +48,7 @@ func (noTaps) ObjectOrMetadata(_ string, f informerfactory.InformerFactory) info
 
 func (noTaps) Hold(string) func() { return func() {} }
 
-func (noTaps) AttachLoop(string, string, any) error { return nil }
+func (noTaps) Attach(string, any, ...tap.Spec) error { return nil }
 
 func (noTaps) Run(ctx context.Context, _ string, fn func(context.Context)) { fn(ctx) }
 

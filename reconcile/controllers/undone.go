@@ -21,10 +21,10 @@ func Undone(component *kubectrlmgrconfig.KubeControllerManagerConfiguration, nam
 		running[l.Name] = true
 	}
 	var undone []string
-	for _, r := range table() {
-		gated := slices.ContainsFunc(r.gates, func(g featuregate.Feature) bool { return !enabled(g) })
-		if !running[r.name] && !r.disabledByDefault && !gated {
-			undone = append(undone, r.name)
+	for _, r := range Descriptors() {
+		gated := slices.ContainsFunc(r.Gates, func(g featuregate.Feature) bool { return !enabled(g) })
+		if !running[r.Name] && !r.OffByDefault && !gated {
+			undone = append(undone, r.Name)
 		}
 	}
 	slices.Sort(undone)

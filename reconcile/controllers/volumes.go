@@ -3,6 +3,7 @@ package controllers
 import (
 	"context"
 
+	"k8s.io/client-go/tools/cache"
 	"k8s.io/component-base/featuregate"
 	csitrans "k8s.io/csi-translation-lib"
 	"k8s.io/klog/v2"
@@ -19,6 +20,8 @@ import (
 	"k8s.io/kubernetes/pkg/volume"
 	"k8s.io/kubernetes/pkg/volume/csi"
 	"k8s.io/kubernetes/pkg/volume/csimigration"
+
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/tap"
 )
 
 // volumePlugins is all that the volume controllers get, in place of
@@ -41,14 +44,15 @@ func volumePlugins() []volume.VolumePlugin { return csi.ProbeVolumePlugins() }
 // InitPlugins).
 func noProber() volume.DynamicPluginProber { return nil }
 
-func volumeRows() []row {
-	return []row{{
-		name:          names.EphemeralVolumeController,
-		aliases:       []string{"ephemeral-volume"},
-		does:          "creates the claims of pods' generic ephemeral volumes",
-		namespaceSafe: true,
-		queues:        []string{"ephemeral_volume"},
-		reads:         []string{"v1/pods", "v1/persistentvolumeclaims"},
+func volumeControllers() []Descriptor {
+	return []Descriptor{{
+		Name:          names.EphemeralVolumeController,
+		Aliases:       []string{"ephemeral-volume"},
+		Does:          "creates the claims of pods' generic ephemeral volumes",
+		Account:       "ephemeral-volume-controller",
+		NamespaceSafe: true,
+		Queues:        []Queue{{Spec: tap.Strings("ephemeral_volume", "queue"), Types: []string{"pods"}}},
+		Reads:         []string{"v1/pods", "v1/persistentvolumeclaims"},
 		workers: func(c *componentConfig) int {
 			return int(c.EphemeralVolumeController.ConcurrentEphemeralVolumeSyncs)
 		},
@@ -60,11 +64,12 @@ func volumeRows() []row {
 			return s.pool(c, c.Run), nil
 		},
 	}, {
-		name:    names.PersistentVolumeAttachDetachController,
-		aliases: []string{"attachdetach"},
-		does:    "attaches CSI volumes to the nodes of the pods that use them",
-		queues:  []string{"pvcs"},
-		reads: []string{
+		Name:    names.PersistentVolumeAttachDetachController,
+		Aliases: []string{"attachdetach"},
+		Does:    "attaches CSI volumes to the nodes of the pods that use them",
+		Account: "attachdetach-controller",
+		Queues:  []Queue{{Spec: tap.Strings("pvcs", "pvcQueue"), Types: []string{"persistentvolumeclaims"}}},
+		Reads: []string{
 			"v1/pods", "v1/nodes", "v1/persistentvolumeclaims", "v1/persistentvolumes",
 			"storage.k8s.io/v1/csinodes", "storage.k8s.io/v1/csidrivers", "storage.k8s.io/v1/volumeattachments",
 		},
@@ -82,11 +87,16 @@ func volumeRows() []row {
 			return s.single(c, c.Run), nil
 		},
 	}, {
-		name:    names.PersistentVolumeBinderController,
-		aliases: []string{"persistentvolume-binder"},
-		does:    "binds claims to volumes and releases them",
-		queues:  []string{"claims", "volumes"},
-		reads: []string{
+		Name:    names.PersistentVolumeBinderController,
+		Aliases: []string{"persistentvolume-binder"},
+		Does:    "binds claims to volumes and releases them",
+		Account: "persistent-volume-binder",
+		Decides: []string{"persistentvolumeclaims", "persistentvolumes"},
+		Queues: []Queue{
+			{Spec: tap.Strings("claims", "claimQueue"), Types: []string{"persistentvolumeclaims"}},
+			{Spec: tap.Strings("volumes", "volumeQueue"), Types: []string{"persistentvolumes"}},
+		},
+		Reads: []string{
 			"v1/persistentvolumes", "v1/persistentvolumeclaims", "storage.k8s.io/v1/storageclasses", "v1/pods", "v1/nodes",
 		},
 		workers: workers(1),
@@ -94,11 +104,12 @@ func volumeRows() []row {
 			return buildBinder(ctx, s, volumePlugins())
 		},
 	}, {
-		name:    names.PersistentVolumeExpanderController,
-		aliases: []string{"persistentvolume-expander"},
-		does:    "hands the growth of migrated claims over to their CSI drivers",
-		queues:  []string{"volume_expand"},
-		reads:   []string{"v1/persistentvolumeclaims"},
+		Name:    names.PersistentVolumeExpanderController,
+		Aliases: []string{"persistentvolume-expander"},
+		Does:    "hands the growth of migrated claims over to their CSI drivers",
+		Account: "expand-controller",
+		Queues:  []Queue{{Spec: tap.Strings("volume_expand", "queue"), Types: []string{"persistentvolumeclaims"}}},
+		Reads:   []string{"v1/persistentvolumeclaims"},
 		workers: workers(10),
 		build: func(ctx context.Context, s *scope) ([]loop, error) {
 			translator := csitrans.New()
@@ -110,13 +121,18 @@ func volumeRows() []row {
 			return s.single(c, c.Run), nil
 		},
 	}, {
-		name:          names.PersistentVolumeClaimProtectionController,
-		aliases:       []string{"pvc-protection"},
-		does:          "keeps claims until the last pod that uses them has ended",
-		namespaceSafe: true,
-		queues:        []string{"pvcprotection", "pvcprotection_namespaces"},
-		reads:         []string{"v1/persistentvolumeclaims", "v1/pods"},
-		workers:       workers(1),
+		Name:          names.PersistentVolumeClaimProtectionController,
+		Aliases:       []string{"pvc-protection"},
+		Does:          "keeps claims until the last pod that uses them has ended",
+		Account:       "pvc-protection-controller",
+		Decides:       []string{"persistentvolumeclaims"},
+		NamespaceSafe: true,
+		Queues: []Queue{
+			{Spec: tap.Strings("pvcprotection", "queue"), Types: []string{"persistentvolumeclaims"}},
+			{Spec: tap.Strings("pvcprotection_namespaces", "pvcProcessingStore.namespaceQueue").WorksAfterDone(), Types: []string{"namespaces"}, Feeds: true},
+		},
+		Reads:   []string{"v1/persistentvolumeclaims", "v1/pods"},
+		workers: workers(1),
 		build: func(ctx context.Context, s *scope) ([]loop, error) {
 			c, err := pvcprotection.NewPVCProtectionController(klog.FromContext(ctx), s.Core().V1().PersistentVolumeClaims(),
 				s.Core().V1().Pods(), s.client)
@@ -126,11 +142,13 @@ func volumeRows() []row {
 			return s.pool(c, c.Run), nil
 		},
 	}, {
-		name:    names.PersistentVolumeProtectionController,
-		aliases: []string{"pv-protection"},
-		does:    "keeps volumes until their claim is gone",
-		queues:  []string{"pvprotection"},
-		reads:   []string{"v1/persistentvolumes"},
+		Name:    names.PersistentVolumeProtectionController,
+		Aliases: []string{"pv-protection"},
+		Does:    "keeps volumes until their claim is gone",
+		Account: "pv-protection-controller",
+		Decides: []string{"persistentvolumes"},
+		Queues:  []Queue{{Spec: tap.Strings("pvprotection", "queue"), Types: []string{"persistentvolumes"}}},
+		Reads:   []string{"v1/persistentvolumes"},
 		workers: workers(1),
 		build: func(ctx context.Context, s *scope) ([]loop, error) {
 			c, err := pvprotection.NewPVProtectionController(klog.FromContext(ctx), s.Core().V1().PersistentVolumes(), s.client)
@@ -140,12 +158,13 @@ func volumeRows() []row {
 			return s.pool(c, c.Run), nil
 		},
 	}, {
-		name:              names.SELinuxWarningController,
-		does:              "warns of pods that use one volume with different SELinux labels",
-		disabledByDefault: true,
-		gates:             []featuregate.Feature{features.SELinuxChangePolicy},
-		queues:            []string{"selinux_warning"},
-		reads: []string{
+		Name:         names.SELinuxWarningController,
+		Does:         "warns of pods that use one volume with different SELinux labels",
+		Account:      "selinux-warning-controller",
+		OffByDefault: true,
+		Gates:        []featuregate.Feature{features.SELinuxChangePolicy},
+		Queues:       []Queue{{Spec: tap.Of("selinux_warning", "queue", cache.ObjectName.String), Types: []string{"pods"}}},
+		Reads: []string{
 			"v1/pods", "v1/persistentvolumeclaims", "v1/persistentvolumes", "storage.k8s.io/v1/csidrivers",
 		},
 		workers: workers(1),
@@ -158,11 +177,12 @@ func volumeRows() []row {
 			return s.pool(c, c.Run), nil
 		},
 	}, {
-		name:    names.VolumeAttributesClassProtectionController,
-		does:    "keeps VolumeAttributesClasses until no volume uses them",
-		gates:   []featuregate.Feature{features.VolumeAttributesClass},
-		queues:  []string{"vacprotection"},
-		reads:   []string{"v1/persistentvolumeclaims", "v1/persistentvolumes", "storage.k8s.io/v1/volumeattributesclasses"},
+		Name:    names.VolumeAttributesClassProtectionController,
+		Does:    "keeps VolumeAttributesClasses until no volume uses them",
+		Account: "volumeattributesclass-protection-controller",
+		Gates:   []featuregate.Feature{features.VolumeAttributesClass},
+		Queues:  []Queue{{Spec: tap.Strings("vacprotection", "queue"), Types: []string{"volumeattributesclasses.storage.k8s.io"}}},
+		Reads:   []string{"v1/persistentvolumeclaims", "v1/persistentvolumes", "storage.k8s.io/v1/volumeattributesclasses"},
 		workers: workers(1),
 		build: func(ctx context.Context, s *scope) ([]loop, error) {
 			c, err := vacprotection.NewVACProtectionController(klog.FromContext(ctx), s.client, s.Core().V1().PersistentVolumeClaims(),

@@ -7,7 +7,7 @@
 //	t := tap.New(recorder)
 //	f := t.Informers(name, factory)          // handlers: which event is handled
 //	c, err := deployment.NewDeploymentController(ctx, f.Apps()..., client)
-//	err = t.AttachLoop(name, name, c)        // queues: which key, since when, why
+//	err = t.Attach(name, c, tap.Strings("deployment", "queue")) // queues: which key, since when, why
 //	ctx = klog.NewContext(ctx, t.Logger(logger)) // log: how a sync failed
 //	t.Run(ctx, name, func(ctx context.Context) { c.Run(ctx, workers) })
 //
@@ -25,8 +25,8 @@
 // equal layout stands in for it; Attach compares the two and refuses what
 // differs.
 //
-// Specs lists the queues of all controllers of release 1.37; AttachLoop uses
-// it.
+// This package is mechanism. Which fields of which controllers hold queues, and
+// what their keys are, is in the descriptors of reconcile/controllers.
 //
 // # Causes
 //
@@ -48,7 +48,7 @@
 //
 // Pause keeps the workers of a controller at their next Get; its informers go on
 // and its keys gather. Break makes a controller pause by itself: when a worker
-// asks for a key that matches a pattern, which then stands first in its queue,
+// asks for a key that matches a pattern, which is then the next to be handed out,
 // or before a write, which then waits on its own goroutine in BeforeWrite. In
 // both cases the whole controller is paused: workers that are in a sync go on
 // until they are at a Get, or at a write that the breakpoint stops too. A write

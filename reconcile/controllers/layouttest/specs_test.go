@@ -23,6 +23,7 @@ import (
 	"k8s.io/kubernetes/cmd/kube-controller-manager/names"
 	serviceaccountapi "k8s.io/kubernetes/pkg/serviceaccount"
 
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/tap"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
@@ -90,7 +91,7 @@ func TestSpecsFindEveryQueue(t *testing.T) {
 			defer tp.Close()
 			w := newWorld(t, ctx, tp).as(tp, name)
 			for loopName, l := range built[name](w) {
-				if err := tp.AttachLoop(name, loopName, l.target); err != nil {
+				if err := attach(tp, name, loopName, l.target); err != nil {
 					t.Fatal(err)
 				}
 				for _, path := range originals(l.target) {
@@ -106,12 +107,41 @@ func TestSpecsFindEveryQueue(t *testing.T) {
 	}
 }
 
-func TestUnknownLoop(t *testing.T) {
-	tp := tap.New(&journal{})
-	for _, tt := range [][2]string{{"nobody", "nobody"}, {names.DeploymentController, "part"}, {names.StorageVersionMigratorController, names.StorageVersionMigratorController}} {
-		if err := tp.AttachLoop(tt[0], tt[1], &struct{}{}); err == nil || !strings.Contains(err.Error(), "not known") {
-			t.Errorf("%v: %v", tt, err)
+// attach attaches what the descriptor of a controller lists for one of its loops.
+func attach(tp *tap.Tap, controller, loop string, target any) error {
+	all := controllers.Descriptors()
+	i := slices.IndexFunc(all, func(d controllers.Descriptor) bool { return d.Name == controller })
+	if i < 0 {
+		return fmt.Errorf("there is no controller %s", controller)
+	}
+	specs, err := all[i].Specs(loop)
+	if err != nil {
+		return err
+	}
+	return tp.Attach(controller, target, specs...)
+}
+
+// What is built here are the controllers and loops that the descriptors have.
+func TestEveryLoopIsBuilt(t *testing.T) {
+	built := builders()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	for _, d := range controllers.Descriptors() {
+		build, ok := built[d.Name]
+		if !ok {
+			t.Errorf("%s is not built here: add it to builders", d.Name)
+			continue
 		}
+		delete(built, d.Name)
+		tp := tap.New(&journal{})
+		defer tp.Close()
+		got := slices.Sorted(maps.Keys(build(newWorld(t, ctx, tp).as(tp, d.Name))))
+		if want := slices.Sorted(slices.Values(d.Loops())); !slices.Equal(got, want) {
+			t.Errorf("%s: loops %q are built, its descriptor has %q", d.Name, got, want)
+		}
+	}
+	for name := range built {
+		t.Errorf("%s has no descriptor", name)
 	}
 }
 
@@ -221,7 +251,7 @@ func TestMirroredQueuesWork(t *testing.T) {
 	} {
 		w := base.as(tp, name)
 		for loopName, l := range built[name](w) {
-			if err := tp.AttachLoop(name, loopName, l.target); err != nil {
+			if err := attach(tp, name, loopName, l.target); err != nil {
 				t.Fatal(err)
 			}
 			running.Go(func() { tp.Run(ctx, name, l.run) })

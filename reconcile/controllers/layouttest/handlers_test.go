@@ -213,7 +213,7 @@ func wakesWorkers(t *testing.T, name string, build func(*world) map[string]loop,
 	w := base.as(tp, name)
 	var running sync.WaitGroup
 	for loopName, l := range build(w) {
-		if err := tp.AttachLoop(name, loopName, l.target); err != nil {
+		if err := attach(tp, name, loopName, l.target); err != nil {
 			t.Fatal(err)
 		}
 		running.Go(func() { tp.Run(ctx, name, l.run) })

@@ -127,7 +127,7 @@ func TestDeploymentsRollOut(t *testing.T) {
 		built := builders()
 		for _, name := range []string{names.DeploymentController, names.ReplicaSetController} {
 			for loopName, l := range built[name](base.as(tp, name)) {
-				if err := tp.AttachLoop(name, loopName, l.target); err != nil {
+				if err := attach(tp, name, loopName, l.target); err != nil {
 					t.Fatal(err)
 				}
 				running.Go(func() { tp.Run(ctx, name, l.run) })

@@ -1,4 +1,4 @@
-package tap
+package controllers
 
 //lint:file-ignore U1000 unread fields stand for upstream's
 
