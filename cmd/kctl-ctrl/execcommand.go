@@ -49,11 +49,11 @@ func passSignals(parent context.Context, stderr io.Writer, on ...os.Signal) (con
 					cancel(errInterrupted)
 					said = time.Now()
 				case time.Since(said) >= sameRequest:
-					exitProcess(exitInterrupted)
+					leave(ctx, exitInterrupted)
 				}
 			case <-late:
 				sayWithin(stderr, leftBehind)
-				exitProcess(exitInterrupted)
+				leave(ctx, exitInterrupted)
 			case <-p.done:
 				return
 			}

@@ -23,11 +23,20 @@ func main() {
 	exitProcess(execute(context.Background(), os.Args, streams))
 }
 
-// execute runs one command line and returns its exit code.
+// execute runs one command line and returns its exit code: when the command has ended,
+// or when the user leaves one that does not end.
 func execute(ctx context.Context, args []string, streams genericiooptions.IOStreams) int {
 	silenceKlog()
 	streams.Out, streams.ErrOut = inertUnlessTerminal(streams.Out), inertUnlessTerminal(streams.ErrOut)
 	root := newRoot(args[0], streams)
 	root.SetArgs(commandArgs(args))
-	return exitCode(root.ExecuteContext(ctx), streams.ErrOut)
+	ctx, left := leavable(ctx)
+	ended := make(chan int, 1)
+	go func() { ended <- exitCode(root.ExecuteContext(ctx), streams.ErrOut) }()
+	select {
+	case code := <-ended:
+		return code
+	case code := <-left:
+		return code
+	}
 }

@@ -101,14 +101,14 @@ func (e ending) context(parent context.Context) (context.Context, context.Cancel
 		sayWithin(e.stderr, e.stopping())
 		cancel(errInterrupted)
 		said := time.Now()
-		if word, leave := leaves(signals, func() time.Duration { return time.Since(said) }, late, done); leave {
+		if word, now := leaves(signals, func() time.Duration { return time.Since(said) }, late, done); now {
 			if e.leaving != nil {
 				e.leaving()
 			}
 			if word != "" {
 				sayWithin(e.stderr, word)
 			}
-			exitProcess(exitInterrupted)
+			leave(ctx, exitInterrupted)
 		}
 	}()
 	return ctx, func() {
@@ -151,5 +151,29 @@ func writeWithin(out io.Writer, text string) {
 	select {
 	case <-said:
 	case <-time.After(wordWithin):
+	}
+}
+
+// leavingKey is of the channel that leavable puts into a context.
+type leavingKey struct{}
+
+// leavable returns a context whose holders can ask to leave without waiting for what
+// runs in it, and the channel on which the first of them says with which exit code.
+// Who runs the command listens there: it alone ends the process.
+func leavable(parent context.Context) (context.Context, <-chan int) {
+	codes := make(chan int, 1)
+	return context.WithValue(parent, leavingKey{}, codes), codes
+}
+
+// leave asks for the end of the process with this exit code, whatever still runs.
+// Without a leavable context nobody can be asked, and nothing happens.
+func leave(ctx context.Context, code int) {
+	codes, ok := ctx.Value(leavingKey{}).(chan int)
+	if !ok {
+		return
+	}
+	select {
+	case codes <- code:
+	default: // somebody has asked already
 	}
 }

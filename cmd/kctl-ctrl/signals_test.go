@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"os"
 	"os/signal"
 	"slices"
@@ -66,5 +67,18 @@ func TestNohup(t *testing.T) {
 	}
 	if slices.Contains((&tuiOptions{plain: true}).ending().on, os.Signal(syscall.SIGHUP)) {
 		t.Error("SIGHUP ends a screen that is printed as lines")
+	}
+}
+
+// Who asks to leave first says with which code; who cannot be heard asks in vain.
+func TestLeave(t *testing.T) {
+	leave(t.Context(), exitError)
+	ctx, left := leavable(t.Context())
+	within, cancel := context.WithCancel(ctx)
+	cancel()
+	leave(within, exitInterrupted)
+	leave(ctx, exitError)
+	if code := <-left; code != exitInterrupted {
+		t.Errorf("left with %d", code)
 	}
 }
