@@ -244,3 +244,13 @@ func (a *attachFlags) start(ctx context.Context, streams genericiooptions.IOStre
 	}
 	return host, closing, nil
 }
+
+// noEffects are the flags that do nothing where nothing is started here: a recording
+// answers, or a process that was named.
+func (a *attachFlags) noEffects() []noEffect {
+	starting := []string{"for", "controllers"}
+	return []noEffect{
+		{a.recording.given(), append(clusterFlags(), append(starting, "namespace")...), "with --from, which answers from a recording: leave one of them out"},
+		{a.attach != "" && a.attach != attachNone, starting, "with --attach=PID, which starts no controllers here: leave one of them out"},
+	}
+}

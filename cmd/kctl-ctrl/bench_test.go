@@ -62,8 +62,8 @@ spec:
 		for i := range 11 {
 			begin := time.Now()
 			out, err := exec.Command(binary, "diff", "-f", manifest).CombinedOutput()
-			var exit *exec.ExitError
-			if !errors.As(err, &exit) || exit.ExitCode() != exitChanged || !strings.Contains(string(out), "3 Pods") {
+			var failed *exec.ExitError
+			if !errors.As(err, &failed) || failed.ExitCode() != exitChanged || !strings.Contains(string(out), "3 Pods") {
 				b.Fatalf("diff: %v\n%s", err, out)
 			}
 			if i > 0 {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -13,7 +12,6 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
-	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
 	"github.com/kctl-ctrl/kctl-ctrl/render"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/attach"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/explain"
@@ -75,20 +73,6 @@ empty list.`,
 	o.printer.addFlags(cmd)
 	addClusterFlags(o.cluster, flags)
 	return cmd
-}
-
-// completeInformerTypes completes a type that some loop has an informer of.
-func completeInformerTypes(_ *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
-	infos, err := controllers.List()
-	if err != nil || len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	var types []string
-	for _, info := range infos {
-		types = append(types, info.Informers...)
-	}
-	slices.Sort(types)
-	return startingWith(word, slices.DeleteFunc(slices.Compact(types), func(t string) bool { return t == "*" })), cobra.ShellCompDirectiveNoFileComp
 }
 
 // cacheDocument is what `cache` prints for programs.

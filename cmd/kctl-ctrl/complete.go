@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -13,23 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/client-go/metadata"
-
-	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
 )
-
-// completeProgram is the name by which kubectl asks a plugin called "ctrl" for
-// completions (k8s.io/kubectl v0.37.1 pkg/cmd/plugin_completion.go): with the
-// words of the command line, the last one unfinished.
-const completeProgram = "kubectl_complete-ctrl"
-
-// commandArgs are the words of a command line for the command tree. Called as
-// completeProgram, all of them are words to complete.
-func commandArgs(args []string) []string {
-	if strings.TrimSuffix(filepath.Base(args[0]), ".exe") == completeProgram {
-		return append([]string{cobra.ShellCompRequestCmd}, args[1:]...)
-	}
-	return args[1:]
-}
 
 const (
 	// completeTimeout bounds what a cluster is asked for while the user waits at
@@ -41,28 +24,6 @@ const (
 
 // completion is the signature of cobra's completions.
 type completion = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective)
-
-// addCompletions gives the flags that several commands share their completions, and -o
-// that of its command.
-func addCompletions(root *cobra.Command) {
-	for flag, complete := range sharedCompletions() {
-		addCompletion(root, flag, complete)
-	}
-	if formats, ok := outputFormats[root.Name()]; ok {
-		addCompletion(root, "output", values(formats...))
-	}
-	for _, cmd := range root.Commands() {
-		addCompletions(cmd)
-	}
-}
-
-// addCompletion completes a flag that a command has, and has no completion of its own
-// for.
-func addCompletion(cmd *cobra.Command, flag string, complete completion) {
-	if _, has := cmd.GetFlagCompletionFunc(flag); !has && cmd.Flags().Lookup(flag) != nil {
-		_ = cmd.RegisterFlagCompletionFunc(flag, complete)
-	}
-}
 
 // kubeconfigNames are what a kubeconfig names.
 type kubeconfigNames struct{ contexts, clusters, users []string }
@@ -90,20 +51,6 @@ func completeFromKubeconfig(choose func(kubeconfigNames) []string, list bool) co
 		}
 		return startingWith(word, offered), cobra.ShellCompDirectiveNoFileComp
 	}
-}
-
-// completeControllers completes a list of control loops, with "-" before those
-// to leave out.
-func completeControllers(_ *cobra.Command, _ []string, word string) ([]string, cobra.ShellCompDirective) {
-	infos, err := controllers.List()
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	var offered []string
-	for _, info := range infos {
-		offered = append(offered, info.Name, "-"+info.Name)
-	}
-	return startingWith(word, continueList(word, offered)), cobra.ShellCompDirectiveNoFileComp
 }
 
 // continueList offers words after those of an unfinished list: "a," gives "a,b",

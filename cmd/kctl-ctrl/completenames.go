@@ -1,21 +1,16 @@
 package main
 
 import (
-	"context"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/restmapper"
 
-	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
-	"github.com/kctl-ctrl/kctl-ctrl/render"
-	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+	"k8s.io/apimachinery/pkg/api/meta"
 )
 
 // resources are types by what they are called.
@@ -130,68 +125,28 @@ func typesServed(cmd *cobra.Command) []string {
 	return names
 }
 
-// completeQueues completes queues and the controllers that have them.
-func completeQueues(_ *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
-	infos, err := controllers.List()
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	var offered []string
-	for _, info := range infos {
-		if len(info.Queues) > 0 {
-			offered = append(append(offered, info.Queues...), info.Name, render.ShortName(info.Name))
+// resourceNamed finds the resource for a type as kubectl takes it: plural,
+// singular, short, or with version and group.
+func resourceNamed(mapper meta.RESTMapper, name string) (schema.GroupVersionResource, error) {
+	full, partial := schema.ParseResourceArg(name)
+	if full != nil {
+		if gvr, err := mapper.ResourceFor(*full); err == nil {
+			return gvr, nil
 		}
 	}
-	slices.Sort(offered)
-	offered = slices.DeleteFunc(slices.Compact(offered), func(name string) bool { return slices.Contains(args, name) })
-	return startingWith(word, offered), cobra.ShellCompDirectiveNoFileComp
+	return mapper.ResourceFor(partial.WithVersion(""))
 }
 
-// completeCachedObject completes a type that some controller has an informer of, and
-// then the name of an object.
-func completeCachedObject(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
-	if len(args) == 0 && !strings.Contains(word, "/") {
-		return completeInformerTypes(cmd, args, word)
+func typesThatOwn() map[string]schema.GroupVersionResource {
+	return map[string]schema.GroupVersionResource{
+		"deployment":  {Group: "apps", Version: "v1", Resource: "deployments"},
+		"replicaset":  {Group: "apps", Version: "v1", Resource: "replicasets"},
+		"statefulset": {Group: "apps", Version: "v1", Resource: "statefulsets"},
+		"daemonset":   {Group: "apps", Version: "v1", Resource: "daemonsets"},
+		"job":         {Group: "batch", Version: "v1", Resource: "jobs"},
+		"cronjob":     {Group: "batch", Version: "v1", Resource: "cronjobs"},
+		"service":     {Version: "v1", Resource: "services"},
+		"pod":         {Version: "v1", Resource: "pods"},
+		"node":        {Version: "v1", Resource: "nodes"},
 	}
-	return typeNames{usual: typesThatOwn()}.complete(cmd, args, word)
-}
-
-// completeSeveralTypes completes types that some controller has an informer of.
-func completeSeveralTypes(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
-	offered, directive := completeInformerTypes(cmd, nil, word)
-	return slices.DeleteFunc(offered, func(name string) bool { return slices.Contains(args, name) }), directive
-}
-
-// completeRevisions completes the number of a revision of the object that is named; a
-// second one after "3..", where two can be given.
-func completeRevisions(two bool) completion {
-	return func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
-		const none = cobra.ShellCompDirectiveNoFileComp
-		o := &revisionsOptions{IOStreams: genericiooptions.NewTestIOStreamsDiscard(), cluster: configFlagsOf(cmd)}
-		if o.parse(args) != nil {
-			return nil, none
-		}
-		ctx, cancel := context.WithTimeout(cmd.Context(), completeTimeout)
-		defer cancel()
-		_, history, err := o.read(ctx)
-		if err != nil {
-			return nil, none
-		}
-		return startingWith(word, revisionWords(history.List().Items, word, two)), none
-	}
-}
-
-// revisionWords are the numbers of revisions; behind "3.." those of the second one.
-func revisionWords(items []state.Revision, word string, two bool) []string {
-	before := ""
-	if from, _, second := strings.Cut(word, ".."); second && two {
-		before = from + ".."
-	}
-	var words []string
-	for _, item := range items {
-		if number := strconv.FormatInt(item.Revision, 10); number+".." != before {
-			words = append(words, before+number)
-		}
-	}
-	return words
 }

@@ -12,6 +12,10 @@ import (
 	"strings"
 
 	"sigs.k8s.io/yaml"
+
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/kctl-ctrl/kctl-ctrl/watch/connect"
 )
 
 // configName is the file in configDir.
@@ -115,4 +119,17 @@ func flat(s string) string {
 		}
 	}
 	return string(out)
+}
+
+// allows is unprotected for a target.
+func (c configFile) allows(name string, target connect.Target, kubeconfig clientcmdapi.Config) error {
+	if pattern := c.protects(name); pattern != "" {
+		return fmt.Errorf("context %q is protected (protectedContexts: %s in %s): use a dry run, or choose another with --context", name, pattern, c.path)
+	}
+	for _, other := range target.ContextsTo(kubeconfig) {
+		if pattern := c.protects(other); pattern != "" {
+			return fmt.Errorf("context %q leads to the API server of context %q, which is protected (protectedContexts: %s in %s): use a dry run, or choose another with --context", name, other, pattern, c.path)
+		}
+	}
+	return nil
 }

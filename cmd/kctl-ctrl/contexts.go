@@ -88,3 +88,11 @@ func valueOf[T any](p *T) (v T) {
 	}
 	return v
 }
+
+// suffix names the context where there are several.
+func (c clusterContext) suffix() string {
+	if c.name == "" {
+		return ""
+	}
+	return " of context " + c.name
+}

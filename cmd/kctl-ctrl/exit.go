@@ -34,17 +34,6 @@ var errChanged = errors.New("changes")
 // errInterrupted ends a verb that the user stopped.
 var errInterrupted = errors.New("interrupted")
 
-// unsettledError is what --until-settled ends with when time runs out.
-type unsettledError struct {
-	// reasons are the first of what is not idle; total counts all, where it is more.
-	reasons []string
-	total   int
-}
-
-func (e *unsettledError) Error() string {
-	return "not settled in time: " + inProgress(max(e.total, len(e.reasons)))
-}
-
 // exitCode is the one place that turns an error into an exit code, and the one
 // that prints it.
 func exitCode(err error, stderr io.Writer) int {

@@ -110,15 +110,6 @@ environment variables that count. It asks no cluster and changes nothing.`,
 	return cmd
 }
 
-// recordingsDir is where recordings go that were given no name.
-func recordingsDir() (string, error) {
-	dir, err := stateDir()
-	if err != nil {
-		return "", err
-	}
-	return filepath.Join(dir, "recordings"), nil
-}
-
 func gatherInfo(streams genericiooptions.IOStreams, getenv func(string) string) programInfo {
 	info := programInfo{
 		APIVersion: apiVersion, Kind: "Info", Version: programVersion(),

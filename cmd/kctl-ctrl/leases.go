@@ -210,22 +210,6 @@ func (o *leasesOptions) remark(c *leaseCluster, in clusterContext) {
 	}
 }
 
-// suffix names the context where there are several.
-func (c clusterContext) suffix() string {
-	if c.name == "" {
-		return ""
-	}
-	return " of context " + c.name
-}
-
-// scopeOf is "in namespace shop".
-func scopeOf(namespace string) string {
-	if namespace == "" {
-		return "in all namespaces"
-	}
-	return "in namespace " + namespace
-}
-
 // show prints the leases and reports whether there was one.
 func (o *leasesOptions) show(clusters []*leaseCluster, several bool) (bool, error) {
 	list := state.LeaseList{APIVersion: apiVersion, Kind: "LeaseList", Items: []state.LeaseStatus{}}

@@ -8,7 +8,6 @@ import (
 	"log"
 	"os"
 	"path/filepath"
-	"runtime"
 	"sync"
 	"syscall"
 
@@ -21,25 +20,6 @@ import (
 
 // maxLogSize is where a log file is begun anew, in bytes.
 const maxLogSize = 16 << 20
-
-// logName is the log's, in the state directory.
-const logName = "kctl-ctrl.log"
-
-// stateDir is where the program keeps what is neither configuration nor cache:
-// XDG's state directory, or the place macOS has for it.
-func stateDir() (string, error) {
-	if dir := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
-		return filepath.Join(dir, "kctl-ctrl"), nil
-	}
-	home, err := os.UserHomeDir()
-	if err != nil {
-		return "", fmt.Errorf("find the directory for logs: %w", err)
-	}
-	if runtime.GOOS == "darwin" {
-		return filepath.Join(home, "Library", "Logs", "kctl-ctrl"), nil
-	}
-	return filepath.Join(home, ".local", "state", "kctl-ctrl"), nil
-}
 
 // openLog opens the log for appending: readable by the user alone, whatever the
 // umask and whatever mode it had, and never through a symbolic link. What is in a
@@ -108,11 +88,6 @@ func (l *boundedLog) Close() error {
 	defer l.mu.Unlock()
 	return l.file.Close()
 }
-
-type discard struct{}
-
-func (discard) Write(p []byte) (int, error) { return len(p), nil }
-func (discard) Close() error                { return nil }
 
 // silenceKlog keeps what client-go logs off standard error: what a user has to
 // know is in errors and warnings of ours. It is for the time before a session, and

@@ -13,9 +13,6 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
-// apiVersion marks every document this program writes for machines.
-const apiVersion = "kctl-ctrl.dev/v1alpha1"
-
 // printDocument writes v as JSON or YAML, in the order of its fields for JSON.
 // Both come from the same struct, and both spell out what a terminal or the runner of
 // a CI system might act on, as outputPrinter does.

@@ -1,10 +1,7 @@
 package main
 
 import (
-	"fmt"
 	"os"
-
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/kctl-ctrl/kctl-ctrl/watch/connect"
 )
@@ -27,17 +24,4 @@ func (o *runOptions) unprotected(name string) error {
 		return connect.LoadError(err)
 	}
 	return config.allows(name, target, kubeconfig)
-}
-
-// allows is unprotected for a target.
-func (c configFile) allows(name string, target connect.Target, kubeconfig clientcmdapi.Config) error {
-	if pattern := c.protects(name); pattern != "" {
-		return fmt.Errorf("context %q is protected (protectedContexts: %s in %s): use a dry run, or choose another with --context", name, pattern, c.path)
-	}
-	for _, other := range target.ContextsTo(kubeconfig) {
-		if pattern := c.protects(other); pattern != "" {
-			return fmt.Errorf("context %q leads to the API server of context %q, which is protected (protectedContexts: %s in %s): use a dry run, or choose another with --context", name, other, pattern, c.path)
-		}
-	}
-	return nil
 }

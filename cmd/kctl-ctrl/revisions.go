@@ -363,3 +363,37 @@ func (o *revisionsOptions) showChange(some bool, document any, text func(io.Writ
 	}
 	return err
 }
+
+// completeRevisions completes the number of a revision of the object that is named; a
+// second one after "3..", where two can be given.
+func completeRevisions(two bool) completion {
+	return func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+		const none = cobra.ShellCompDirectiveNoFileComp
+		o := &revisionsOptions{IOStreams: genericiooptions.NewTestIOStreamsDiscard(), cluster: configFlagsOf(cmd)}
+		if o.parse(args) != nil {
+			return nil, none
+		}
+		ctx, cancel := context.WithTimeout(cmd.Context(), completeTimeout)
+		defer cancel()
+		_, history, err := o.read(ctx)
+		if err != nil {
+			return nil, none
+		}
+		return startingWith(word, revisionWords(history.List().Items, word, two)), none
+	}
+}
+
+// revisionWords are the numbers of revisions; behind "3.." those of the second one.
+func revisionWords(items []state.Revision, word string, two bool) []string {
+	before := ""
+	if from, _, second := strings.Cut(word, ".."); second && two {
+		before = from + ".."
+	}
+	var words []string
+	for _, item := range items {
+		if number := strconv.FormatInt(item.Revision, 10); number+".." != before {
+			words = append(words, before+number)
+		}
+	}
+	return words
+}

@@ -76,3 +76,24 @@ func keepTerminal() error {
 	os.Stdin, os.Stderr = null, null
 	return nil
 }
+
+// useColor decides about colours on w: NO_COLOR set and not empty and
+// TERM=dumb switch them off, and so does everything that is not a terminal.
+func useColor(choice string, w io.Writer) (bool, error) {
+	switch choice {
+	case "always":
+		return true, nil
+	case "never":
+		return false, nil
+	case "auto", "":
+		return os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" && isTerminal(w), nil
+	default:
+		return false, fmt.Errorf("unknown --color %q: use auto, always or never", choice)
+	}
+}
+
+type discard struct{}
+
+func (discard) Write(p []byte) (int, error) { return len(p), nil }
+
+func (discard) Close() error { return nil }

@@ -12,7 +12,6 @@ import (
 
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/resource"
 	"k8s.io/client-go/discovery"
@@ -231,18 +230,6 @@ func (o *ownerFlags) selected(ctx context.Context, c *ownersOf, kinds *owners.Ki
 	return found, nil
 }
 
-// resourceNamed finds the resource for a type as kubectl takes it: plural,
-// singular, short, or with version and group.
-func resourceNamed(mapper meta.RESTMapper, name string) (schema.GroupVersionResource, error) {
-	full, partial := schema.ParseResourceArg(name)
-	if full != nil {
-		if gvr, err := mapper.ResourceFor(*full); err == nil {
-			return gvr, nil
-		}
-	}
-	return mapper.ResourceFor(partial.WithVersion(""))
-}
-
 // scope is where to look for what the objects own.
 func (o *ownerFlags) scope(c *ownersOf, roots []*owners.Object) owners.Scope {
 	s := owners.ScopeOf(roots...)
@@ -294,18 +281,4 @@ func (c *ownersOf) contextName() string {
 // completeOwned completes objects, the types that own most first.
 func completeOwned() completion {
 	return typeNames{usual: typesThatOwn(), several: true}.complete
-}
-
-func typesThatOwn() map[string]schema.GroupVersionResource {
-	return map[string]schema.GroupVersionResource{
-		"deployment":  {Group: "apps", Version: "v1", Resource: "deployments"},
-		"replicaset":  {Group: "apps", Version: "v1", Resource: "replicasets"},
-		"statefulset": {Group: "apps", Version: "v1", Resource: "statefulsets"},
-		"daemonset":   {Group: "apps", Version: "v1", Resource: "daemonsets"},
-		"job":         {Group: "batch", Version: "v1", Resource: "jobs"},
-		"cronjob":     {Group: "batch", Version: "v1", Resource: "cronjobs"},
-		"service":     {Version: "v1", Resource: "services"},
-		"pod":         {Version: "v1", Resource: "pods"},
-		"node":        {Version: "v1", Resource: "nodes"},
-	}
 }

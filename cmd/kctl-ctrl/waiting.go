@@ -108,14 +108,3 @@ func historyOf(key *state.Key) string {
 	}
 	return text
 }
-
-// inProgress counts what is not idle.
-func inProgress(n int) string {
-	switch n {
-	case 0:
-		return "no item in progress, but changes have not stopped"
-	case 1:
-		return "1 item still in progress"
-	}
-	return fmt.Sprintf("%d items still in progress", n)
-}

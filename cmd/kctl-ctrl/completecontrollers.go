@@ -1,0 +1,83 @@
+package main
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
+	"github.com/kctl-ctrl/kctl-ctrl/render"
+
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+)
+
+// completeQueues completes queues and the controllers that have them.
+func completeQueues(_ *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+	infos, err := controllers.List()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var offered []string
+	for _, info := range infos {
+		if len(info.Queues) > 0 {
+			offered = append(append(offered, info.Queues...), info.Name, render.ShortName(info.Name))
+		}
+	}
+	slices.Sort(offered)
+	offered = slices.DeleteFunc(slices.Compact(offered), func(name string) bool { return slices.Contains(args, name) })
+	return startingWith(word, offered), cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeCachedObject completes a type that some controller has an informer of, and
+// then the name of an object.
+func completeCachedObject(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+	if len(args) == 0 && !strings.Contains(word, "/") {
+		return completeInformerTypes(cmd, args, word)
+	}
+	return typeNames{usual: typesThatOwn()}.complete(cmd, args, word)
+}
+
+// completeSeveralTypes completes types that some controller has an informer of.
+func completeSeveralTypes(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+	offered, directive := completeInformerTypes(cmd, nil, word)
+	return slices.DeleteFunc(offered, func(name string) bool { return slices.Contains(args, name) }), directive
+}
+
+// completeInformerTypes completes a type that some loop has an informer of.
+func completeInformerTypes(_ *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+	infos, err := controllers.List()
+	if err != nil || len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var types []string
+	for _, info := range infos {
+		types = append(types, info.Informers...)
+	}
+	slices.Sort(types)
+	return startingWith(word, slices.DeleteFunc(slices.Compact(types), func(t string) bool { return t == "*" })), cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeControllers completes a list of control loops, with "-" before those
+// to leave out.
+func completeControllers(_ *cobra.Command, _ []string, word string) ([]string, cobra.ShellCompDirective) {
+	infos, err := controllers.List()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var offered []string
+	for _, info := range infos {
+		offered = append(offered, info.Name, "-"+info.Name)
+	}
+	return startingWith(word, continueList(word, offered)), cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeFeatureGates completes the gates of the loops and the sandbox.
+func completeFeatureGates(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+	var offered []string
+	for name := range utilfeature.DefaultMutableFeatureGate.GetAll() {
+		offered = append(offered, string(name)+"=true", string(name)+"=false")
+	}
+	slices.Sort(offered)
+	return listOf(offered...)(cmd, args, word)
+}

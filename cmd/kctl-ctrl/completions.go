@@ -1,0 +1,87 @@
+package main
+
+import (
+	"strconv"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/sandbox"
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/simulate/nodes"
+	"github.com/kctl-ctrl/kctl-ctrl/tui/widget"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/metrics"
+)
+
+// outputFormats are the values of -o of the commands that have no outputPrinter.
+var outputFormats = map[string][]string{
+	"run": {"text", "json"}, "exec": {"text", "json"}, "replay": {"text", "json"}, "diff": {"text", "json", "yaml"},
+	"info": {"json", "yaml"}, "version": {"json", "yaml"}, "rbac": {"yaml", "json"},
+}
+
+// sharedCompletions are those of flags that mean the same wherever they are.
+func sharedCompletions() map[string]completion {
+	return map[string]completion{
+		"context":   completeFromKubeconfig(func(c kubeconfigNames) []string { return c.contexts }, true),
+		"confirm":   completeFromKubeconfig(func(c kubeconfigNames) []string { return c.contexts }, false),
+		"cluster":   completeFromKubeconfig(func(c kubeconfigNames) []string { return c.clusters }, false),
+		"user":      completeFromKubeconfig(func(c kubeconfigNames) []string { return c.users }, false),
+		"namespace": completeObjects(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}, ""),
+
+		"controllers":        completeControllers,
+		"feature-gates":      completeFeatureGates,
+		"dry-run":            values("client", "server"),
+		"color":              values("auto", "always", "never"),
+		"theme":              values(widget.Themes()...),
+		"kubernetes-version": values(sandbox.Versions()...),
+		"pods":               values(podStates()...),
+		"log-level":          values(numbers(0, 7)...),
+		"page":               values(numbers(1, 8)...),
+		"api-groups":         completeGroups,
+		"check":              completeChecks,
+
+		"leader-elect-resource-lock": values("leases"),
+	}
+}
+
+func podStates() []string {
+	return []string{string(nodes.PodsReady), string(nodes.PodsPending), string(nodes.PodsFailing)}
+}
+
+func numbers(from, to int) []string {
+	var out []string
+	for n := from; n <= to; n++ {
+		out = append(out, strconv.Itoa(n))
+	}
+	return out
+}
+
+// completeChecks completes the figures of --check, with the bound left to write.
+func completeChecks(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+	var offered []string
+	for _, name := range metrics.Checkable() {
+		offered = append(offered, name+"=")
+	}
+	return listOf(offered...)(cmd, args, word)
+}
+
+// addCompletions gives the flags that several commands share their completions, and -o
+// that of its command.
+func addCompletions(root *cobra.Command) {
+	for flag, complete := range sharedCompletions() {
+		addCompletion(root, flag, complete)
+	}
+	if formats, ok := outputFormats[root.Name()]; ok {
+		addCompletion(root, "output", values(formats...))
+	}
+	for _, cmd := range root.Commands() {
+		addCompletions(cmd)
+	}
+}
+
+// addCompletion completes a flag that a command has, and has no completion of its own
+// for.
+func addCompletion(cmd *cobra.Command, flag string, complete completion) {
+	if _, has := cmd.GetFlagCompletionFunc(flag); !has && cmd.Flags().Lookup(flag) != nil {
+		_ = cmd.RegisterFlagCompletionFunc(flag, complete)
+	}
+}

@@ -1,0 +1,51 @@
+package main
+
+import (
+	"runtime"
+	"runtime/debug"
+)
+
+// version is set by the release's linker flags; a build from source says what
+// the Go toolchain recorded.
+var version = ""
+
+// versionInfo is what `version -o json` prints.
+type versionInfo struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Version    string `json:"version"`
+	Revision   string `json:"revision,omitempty"`
+	// Kubernetes is the release the embedded loops, scheduler and API server
+	// were built from, unmodified.
+	Kubernetes string `json:"kubernetes"`
+	Go         string `json:"go"`
+	Platform   string `json:"platform"`
+}
+
+func programVersion() versionInfo {
+	info := versionInfo{
+		APIVersion: apiVersion, Kind: "Version",
+		Version: version, Kubernetes: "unknown", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
+	}
+	build, ok := debug.ReadBuildInfo()
+	if !ok {
+		return info
+	}
+	if info.Version == "" {
+		info.Version = build.Main.Version
+	}
+	for _, setting := range build.Settings {
+		if setting.Key == "vcs.revision" {
+			info.Revision = setting.Value
+		}
+	}
+	for _, dep := range build.Deps {
+		if dep.Path == "k8s.io/kubernetes" {
+			info.Kubernetes = dep.Version
+		}
+	}
+	return info
+}
+
+// apiVersion marks every document this program writes for machines.
+const apiVersion = "kctl-ctrl.dev/v1alpha1"
