@@ -5,6 +5,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/console"
 	"github.com/kctl-ctrl/kctl-ctrl/render"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/hub"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
@@ -30,7 +31,7 @@ func announce(s *session, f follower, out io.Writer) announced {
 
 func announceAll(subscription *hub.Subscription, out io.Writer) {
 	journal := render.NewJournal(render.JournalOptions{Verbosity: render.Everything, Location: time.Local})
-	over := isTerminal(out) // the line of the progress is there
+	over := console.IsTerminal(out) // the line of the progress is there
 	for {
 		entries, err := subscription.Next(context.Background())
 		if err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/console"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/approve"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard"
@@ -49,7 +50,7 @@ func (d decision) given() bool { return d.ask || d.policy != nil }
 // load reads the policy. Who is to be asked needs a terminal; with a policy it can
 // be done without.
 func (a *approvalFlags) load(in io.Reader, out io.Writer) (decision, error) {
-	return a.loadFor(isTerminal(in) && isTerminal(out), resolveWriter)
+	return a.loadFor(console.IsTerminal(in) && console.IsTerminal(out), resolveWriter)
 }
 
 func (a *approvalFlags) loadFor(terminal bool, names func(string) (string, error)) (d decision, err error) {

@@ -11,6 +11,8 @@ import (
 
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/console"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/exit"
 	"github.com/kctl-ctrl/kctl-ctrl/render"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
@@ -54,8 +56,8 @@ const maxTyped = 16
 // startAsker asks until ctx ends; quit ends the run. It returns what waits for its
 // end.
 func startAsker(ctx context.Context, s *session, journal *printer, streams genericiooptions.IOStreams, quit context.CancelCauseFunc) (wait func()) {
-	color, _ := useColor(journal.flags.color, streams.ErrOut)
-	a := &asker{s: s, journal: journal, out: streams.ErrOut, color: color, width: widthOf(streams.ErrOut), quit: quit, lines: make(chan typed, maxTyped)}
+	color, _ := console.Color(journal.flags.color, streams.ErrOut)
+	a := &asker{s: s, journal: journal, out: streams.ErrOut, color: color, width: console.Width(streams.ErrOut), quit: quit, lines: make(chan typed, maxTyped)}
 	go a.read(streams.In)
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
@@ -98,7 +100,7 @@ func (a *asker) run(ctx context.Context) {
 		case line, more := <-a.lines:
 			if !more {
 				a.say("There is nobody to ask any more: the run ends.")
-				a.quit(errInterrupted)
+				a.quit(exit.ErrInterrupted)
 				return
 			}
 			if line.at.After(a.since) {
@@ -179,7 +181,7 @@ func (a *asker) take(word string) {
 	gate := a.s.approval.gate
 	switch {
 	case word == "q" || word == "quit":
-		a.quit(errInterrupted)
+		a.quit(exit.ErrInterrupted)
 	case a.withdrawn:
 		a.clear()
 	case a.brake:

@@ -16,6 +16,9 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/cliflags"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/complete"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/console"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/attach"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/connect"
@@ -65,7 +68,7 @@ func (a *attachFlags) addAttach(cmd *cobra.Command, usage string) {
 		for _, p := range peers {
 			offered = append(offered, strconv.Itoa(p.Process().PID)+"\t"+describeProcess(p.Process()))
 		}
-		return startingWith(word, offered), cobra.ShellCompDirectiveNoFileComp
+		return complete.StartingWith(word, offered), cobra.ShellCompDirectiveNoFileComp
 	})
 }
 
@@ -91,7 +94,7 @@ func (a *attachFlags) check() error {
 // open finds the process to look into, or starts loops in this one, and says on
 // standard error which it is. closing must be called in either case but an error.
 func (a *attachFlags) open(ctx context.Context, streams genericiooptions.IOStreams, cluster *genericclioptions.ConfigFlags) (host attach.Host, closing func(), err error) {
-	one, err := oneContext(cluster, "several contexts")
+	one, err := cliflags.OneCluster(cluster, "several contexts")
 	if err != nil {
 		return nil, nil, err
 	}
@@ -99,7 +102,7 @@ func (a *attachFlags) open(ctx context.Context, streams genericiooptions.IOStrea
 }
 
 // openIn is open for one of several contexts.
-func (a *attachFlags) openIn(ctx context.Context, streams genericiooptions.IOStreams, in clusterContext) (host attach.Host, closing func(), err error) {
+func (a *attachFlags) openIn(ctx context.Context, streams genericiooptions.IOStreams, in cliflags.Cluster) (host attach.Host, closing func(), err error) {
 	if a.recording.given() {
 		host, err := a.recording.host(streams.ErrOut)
 		return host, func() {}, err
@@ -118,9 +121,9 @@ func (a *attachFlags) openIn(ctx context.Context, streams genericiooptions.IOStr
 }
 
 // running is the process to look into, or nil, and says on a terminal which it is.
-func (a *attachFlags) running(ctx context.Context, streams genericiooptions.IOStreams, in clusterContext) (*attach.Peer, error) {
-	peer, err := a.peer(ctx, streams.ErrOut, in.flags)
-	if peer != nil && isTerminal(streams.ErrOut) {
+func (a *attachFlags) running(ctx context.Context, streams genericiooptions.IOStreams, in cliflags.Cluster) (*attach.Peer, error) {
+	peer, err := a.peer(ctx, streams.ErrOut, in.Flags)
+	if peer != nil && console.IsTerminal(streams.ErrOut) {
 		fmt.Fprintf(streams.ErrOut, "looking into %s\n", describeProcess(peer.Process()))
 	}
 	return peer, err
@@ -196,7 +199,7 @@ func describeProcess(p state.Process) string {
 }
 
 // start runs the loops dry in this process for a while. closing ends them.
-func (a *attachFlags) start(ctx context.Context, streams genericiooptions.IOStreams, in clusterContext) (attach.Host, func(), error) {
+func (a *attachFlags) start(ctx context.Context, streams genericiooptions.IOStreams, in cliflags.Cluster) (attach.Host, func(), error) {
 	if a.controllers == nil {
 		return nil, nil, errors.New("kube-controller-manager's defaults cannot be read")
 	}
@@ -205,17 +208,17 @@ func (a *attachFlags) start(ctx context.Context, streams genericiooptions.IOStre
 		return nil, nil, err
 	}
 	closing := func() { s.shutDown(streams.ErrOut) }
-	fmt.Fprintf(streams.ErrOut, "no kctl-ctrl runs loops on this cluster%s: running them dry for %s\n", in.suffix(), a.duration)
-	progress := newProgress(streams.ErrOut)
-	defer progress.done()
-	run := &runOptions{IOStreams: streams, kubeconfig: in.flags, controllers: a.controllers}
-	if err := run.startOnCluster(ctx, s, state.ModeDryRunClient, progress.line); err != nil {
+	fmt.Fprintf(streams.ErrOut, "no kctl-ctrl runs loops on this cluster%s: running them dry for %s\n", in.Suffix(), a.duration)
+	progress := console.NewProgress(streams.ErrOut)
+	defer progress.Done()
+	run := &runOptions{IOStreams: streams, kubeconfig: in.Flags, controllers: a.controllers}
+	if err := run.startOnCluster(ctx, s, state.ModeDryRunClient, progress.Line); err != nil {
 		closing()
 		return nil, nil, explain.Cause(ctx, err)
 	}
 	if off := forbidden(s.manager.Load().Statuses()); len(off) > 0 {
 		a.missing += len(off)
-		progress.done()
+		progress.Done()
 		fmt.Fprintf(streams.ErrOut, "warning: missing here are %d loops that cannot run: %s\n", len(off), few(off))
 	}
 	host := newSessionHost(s, "this process")
@@ -223,7 +226,7 @@ func (a *attachFlags) start(ctx context.Context, streams genericiooptions.IOStre
 		host.stop()
 		return nil
 	})
-	progress.line("letting the loops run for " + a.duration.String())
+	progress.Line("letting the loops run for " + a.duration.String())
 	timer := time.NewTimer(a.duration)
 	defer timer.Stop()
 	select {
@@ -232,14 +235,14 @@ func (a *attachFlags) start(ctx context.Context, streams genericiooptions.IOStre
 		closing()
 		return nil, nil, context.Cause(ctx)
 	}
-	unsynced := s.waitSynced(ctx, syncWithin, progress.line)
+	unsynced := s.waitSynced(ctx, syncWithin, progress.Line)
 	if ctx.Err() != nil {
 		closing()
 		return nil, nil, context.Cause(ctx)
 	}
 	if len(unsynced) > 0 {
 		a.unsynced = append(a.unsynced, unsynced...)
-		progress.done()
+		progress.Done()
 		warnUnsynced(streams.ErrOut, unsynced)
 	}
 	return host, closing, nil
@@ -247,10 +250,10 @@ func (a *attachFlags) start(ctx context.Context, streams genericiooptions.IOStre
 
 // noEffects are the flags that do nothing where nothing is started here: a recording
 // answers, or a process that was named.
-func (a *attachFlags) noEffects() []noEffect {
+func (a *attachFlags) noEffects() []cliflags.NoEffect {
 	starting := []string{"for", "controllers"}
-	return []noEffect{
-		{a.recording.given(), append(clusterFlags(), append(starting, "namespace")...), "with --from, which answers from a recording: leave one of them out"},
-		{a.attach != "" && a.attach != attachNone, starting, "with --attach=PID, which starts no controllers here: leave one of them out"},
+	return []cliflags.NoEffect{
+		{In: a.recording.given(), Flags: append(cliflags.ClusterNames(), append(starting, "namespace")...), Why: "with --from, which answers from a recording: leave one of them out"},
+		{In: a.attach != "" && a.attach != attachNone, Flags: starting, Why: "with --attach=PID, which starts no controllers here: leave one of them out"},
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/about"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/tap"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/attach"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/explain"
@@ -97,7 +98,7 @@ func (h *sessionHost) Process() state.Process {
 	told := s.hub.Snapshot().Session
 	config, mode := s.connection()
 	p := state.Process{
-		Source: fmt.Sprintf("%s, process %d", h.verb, os.Getpid()), PID: os.Getpid(), Verb: h.verb, Version: programVersion().Version,
+		Source: fmt.Sprintf("%s, process %d", h.verb, os.Getpid()), PID: os.Getpid(), Verb: h.verb, Version: about.Version().Version,
 		Context: told.Context, Namespace: told.Namespace, Mode: mode, Started: h.started,
 	}
 	if s.sandbox != nil {

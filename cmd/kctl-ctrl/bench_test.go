@@ -24,6 +24,7 @@ import (
 	kubectrlmgrconfig "k8s.io/kubernetes/pkg/controller/apis/config"
 	"k8s.io/utils/ptr"
 
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/exit"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/sandbox"
@@ -63,7 +64,7 @@ spec:
 			begin := time.Now()
 			out, err := exec.Command(binary, "diff", "-f", manifest).CombinedOutput()
 			var failed *exec.ExitError
-			if !errors.As(err, &failed) || failed.ExitCode() != exitChanged || !strings.Contains(string(out), "3 Pods") {
+			if !errors.As(err, &failed) || failed.ExitCode() != exit.Changed || !strings.Contains(string(out), "3 Pods") {
 				b.Fatalf("diff: %v\n%s", err, out)
 			}
 			if i > 0 {

@@ -12,6 +12,10 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/about"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/cliflags"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/console"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/printing"
 	"github.com/kctl-ctrl/kctl-ctrl/render"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/attach"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/explain"
@@ -21,7 +25,7 @@ import (
 type cacheOptions struct {
 	genericiooptions.IOStreams
 	cluster *genericclioptions.ConfigFlags
-	printer *outputPrinter
+	printer *printing.Printer
 	attach  attachFlags
 	flags   *pflag.FlagSet
 	now     func() time.Time
@@ -34,7 +38,7 @@ type cacheOptions struct {
 
 func newCacheCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	o := &cacheOptions{
-		IOStreams: streams, cluster: genericclioptions.NewConfigFlags(true), printer: newPrinter(), now: time.Now,
+		IOStreams: streams, cluster: genericclioptions.NewConfigFlags(true), printer: printing.New(), now: time.Now,
 	}
 	cmd := &cobra.Command{
 		Use:   "cache TYPE [NAME]",
@@ -70,8 +74,8 @@ empty list.`,
 	flags.DurationVar(&o.query.Wait, "wait", 0, "how long the informer may take to get where the server is")
 	flags.DurationVar(&o.timeout, "timeout", 30*time.Second, "fail when the informer has not synced after this duration")
 	o.attach.addAttach(cmd, "look into the kctl-ctrl with this process id; none opens an informer in any case")
-	o.printer.addFlags(cmd)
-	addClusterFlags(o.cluster, flags)
+	o.printer.AddFlags(cmd)
+	cliflags.AddCluster(o.cluster, flags)
 	return cmd
 }
 
@@ -112,23 +116,23 @@ func (o *cacheOptions) target(args []string) error {
 
 func (o *cacheOptions) run(ctx context.Context, args []string) error {
 	modes := append(o.attach.noEffects(),
-		noEffect{o.attach.attach != "" && o.attach.attach != attachNone, []string{"timeout"}, "with --attach=PID, which opens no informer here: leave one of them out"},
-		noEffect{o.offline, []string{"wait"}, "with --offline, which does not ask the server how far it is: leave one of them out"},
+		cliflags.NoEffect{In: o.attach.attach != "" && o.attach.attach != attachNone, Flags: []string{"timeout"}, Why: "with --attach=PID, which opens no informer here: leave one of them out"},
+		cliflags.NoEffect{In: o.offline, Flags: []string{"wait"}, Why: "with --offline, which does not ask the server how far it is: leave one of them out"},
 	)
-	if err := errors.Join(o.target(args), o.attach.check(), o.printer.complete(o.Out), refuseNoEffect(o.flags, modes...)); err != nil {
+	if err := errors.Join(o.target(args), o.attach.check(), o.printer.Complete(o.Out), cliflags.RefuseNoEffect(o.flags, modes...)); err != nil {
 		return err
 	}
 	o.query.Compare, o.query.Sync = !o.offline, o.timeout
-	o.query.Whole = !o.printer.forPeople() && o.printer.format() != "name"
+	o.query.Whole = !o.printer.ForPeople() && o.printer.Format() != "name"
 	if !o.allNamespaces {
 		// Without a kubeconfig to read it from, it is the default one.
-		namespace, err := namespaceOf(o.cluster)
+		namespace, err := cliflags.NamespaceOf(o.cluster)
 		if err != nil {
 			namespace = "default"
 		}
 		o.query.Namespace = namespace
 	}
-	ctx, cancel := withSignals(ctx, o.ErrOut, "stopped")
+	ctx, cancel := console.WithSignals(ctx, o.ErrOut, "stopped")
 	defer cancel()
 	view, process, err := o.read(ctx)
 	if err != nil {
@@ -145,7 +149,7 @@ func (o *cacheOptions) run(ctx context.Context, args []string) error {
 
 // read looks into the process that runs on the cluster, or opens an informer.
 func (o *cacheOptions) read(ctx context.Context) (state.CacheView, state.Process, error) {
-	in, err := oneContext(o.cluster, "several contexts")
+	in, err := cliflags.OneCluster(o.cluster, "several contexts")
 	if err != nil {
 		return state.CacheView{}, state.Process{}, err
 	}
@@ -164,10 +168,10 @@ func (o *cacheOptions) read(ctx context.Context) (state.CacheView, state.Process
 }
 
 func (o *cacheOptions) print(view state.CacheView, process state.Process) error {
-	options := render.StoreOptions{Times: render.Times{Now: o.now(), Ages: isTerminal(o.Out)}}
-	err := o.printer.print(o.Out, found{
+	options := render.StoreOptions{Times: render.Times{Now: o.now(), Ages: console.IsTerminal(o.Out)}}
+	err := o.printer.Print(o.Out, printing.Found{
 		Document: func() any {
-			return cacheDocument{APIVersion: apiVersion, Kind: "Cache", Process: process, Store: view.Store, Server: view.Server, Items: view.Objects}
+			return cacheDocument{APIVersion: about.APIVersion, Kind: "Cache", Process: process, Store: view.Store, Server: view.Server, Items: view.Objects}
 		},
 		Names: func() []string {
 			var names []string
@@ -181,7 +185,7 @@ func (o *cacheOptions) print(view state.CacheView, process state.Process) error 
 			return render.Cache(view, options)
 		},
 	})
-	if err != nil || !o.printer.forPeople() {
+	if err != nil || !o.printer.ForPeople() {
 		return err
 	}
 	if len(view.Objects) == 0 && view.Store.Synced {

@@ -10,6 +10,9 @@ import (
 
 	"k8s.io/client-go/rest"
 
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/about"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/cliflags"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/console"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/attach"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/connect"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/explain"
@@ -172,28 +175,28 @@ func (c *ownCache) one(ctx context.Context, handle *informers.Handle, q attach.C
 // process describes this command, for who reads its output.
 func (c *ownCache) process() state.Process {
 	return state.Process{
-		Source: "an informer of this command", PID: os.Getpid(), Verb: "cache", Version: programVersion().Version,
+		Source: "an informer of this command", PID: os.Getpid(), Verb: "cache", Version: about.Version().Version,
 		Context: c.context, Namespace: c.cacheQuery.Namespace, Mode: state.ModeReadOnly, Started: c.began, Server: c.config.Host,
 	}
 }
 
 // readOwn is what the command does where there is no process to look into.
-func (o *cacheOptions) readOwn(ctx context.Context, in clusterContext) (state.CacheView, state.Process, error) {
-	config, err := readOnlyConfig(in.flags)
+func (o *cacheOptions) readOwn(ctx context.Context, in cliflags.Cluster) (state.CacheView, state.Process, error) {
+	config, err := cliflags.ReadOnlyConfig(in.Flags)
 	if err != nil {
 		return state.CacheView{}, state.Process{}, err
 	}
 	config.Wrap(connect.NewWatches(nil).Wrap)
-	name, err := contextOf(in.flags.ToRawKubeConfigLoader(), valueOf(in.flags.Context))
+	name, err := contextOf(in.Flags.ToRawKubeConfigLoader(), cliflags.ValueOf(in.Flags.Context))
 	if err != nil {
 		return state.CacheView{}, state.Process{}, err
 	}
 	fmt.Fprintf(o.ErrOut, "no kctl-ctrl runs controllers on this cluster: reading %s with an informer of this command\n", o.query.Type)
-	progress := newProgress(o.ErrOut)
-	defer progress.done()
+	progress := console.NewProgress(o.ErrOut)
+	defer progress.Done()
 	ctx, cancel := context.WithTimeoutCause(ctx, o.timeout, errNotSynced)
 	defer cancel()
-	own := &ownCache{cacheQuery: o.query, config: config, context: cmp.Or(in.name, name), began: time.Now(), progress: progress.line}
+	own := &ownCache{cacheQuery: o.query, config: config, context: cmp.Or(in.Name, name), began: time.Now(), progress: progress.Line}
 	view, err := own.view(ctx)
 	return view, own.process(), err
 }

@@ -10,6 +10,10 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/about"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/cliflags"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/console"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/printing"
 	"github.com/kctl-ctrl/kctl-ctrl/render"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/document"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/explain"
@@ -20,14 +24,14 @@ import (
 type cascadeOptions struct {
 	genericiooptions.IOStreams
 	ownerFlags
-	printer *outputPrinter
+	printer *printing.Printer
 	now     func() time.Time
 	policy  string
 }
 
 func newCascadeCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	o := &cascadeOptions{
-		IOStreams: streams, printer: newPrinter("text"), now: time.Now,
+		IOStreams: streams, printer: printing.New("text"), now: time.Now,
 		ownerFlags: ownerFlags{cluster: genericclioptions.NewConfigFlags(true)},
 	}
 	cmd := &cobra.Command{
@@ -60,7 +64,7 @@ Policies are those of 'kubectl delete --cascade':
 	flags := cmd.Flags()
 	flags.StringVar(&o.policy, "policy", "background", "background, foreground or orphan")
 	_ = cmd.RegisterFlagCompletionFunc("policy", cobra.FixedCompletions([]string{"background", "foreground", "orphan"}, cobra.ShellCompDirectiveNoFileComp))
-	o.printer.addFlags(cmd)
+	o.printer.AddFlags(cmd)
 	o.addTo(flags)
 	return cmd
 }
@@ -79,19 +83,19 @@ func (o *cascadeOptions) run(ctx context.Context) error {
 	if err := o.check(); err != nil {
 		return err
 	}
-	if err := o.printer.complete(o.Out); err != nil {
+	if err := o.printer.Complete(o.Out); err != nil {
 		return err
 	}
-	cluster, err := oneContext(o.cluster, "a deletion is in one cluster")
+	cluster, err := cliflags.OneCluster(o.cluster, "a deletion is in one cluster")
 	if err != nil {
 		return err
 	}
-	ctx, cancel := withSignals(ctx, o.ErrOut, "stopped")
+	ctx, cancel := console.WithSignals(ctx, o.ErrOut, "stopped")
 	defer cancel()
-	progress := newProgress(o.ErrOut)
-	defer progress.done()
+	progress := console.NewProgress(o.ErrOut)
+	defer progress.Done()
 	started := o.now()
-	c, err := o.open(cluster, progress.line)
+	c, err := o.open(cluster, progress.Line)
 	if err != nil {
 		return err
 	}
@@ -103,10 +107,10 @@ func (o *cascadeOptions) run(ctx context.Context) error {
 		return err
 	}
 	if len(targets) == 0 {
-		progress.done()
-		if !o.printer.forPeople() {
+		progress.Done()
+		if !o.printer.ForPeople() {
 			return o.show(document.Cascade{
-				APIVersion: apiVersion, Kind: document.CascadeKind, Context: c.contextName(), Policy: policy, Targets: []state.Ref{},
+				APIVersion: about.APIVersion, Kind: document.CascadeKind, Context: c.contextName(), Policy: policy, Targets: []state.Ref{},
 				Complete: true, Objects: []document.CascadeObject{}, Cost: c.Cost(),
 			})
 		}
@@ -118,7 +122,7 @@ func (o *cascadeOptions) run(ctx context.Context) error {
 		return explain.Error(err, "read owners")
 	}
 	cascade.Cost.Duration = o.now().Sub(started)
-	progress.done()
+	progress.Done()
 	return o.show(cascade)
 }
 
@@ -136,8 +140,8 @@ func (o *cascadeOptions) play(ctx context.Context, c *ownersOf, targets []*owner
 }
 
 func (o *cascadeOptions) show(cascade document.Cascade) error {
-	if !o.printer.forPeople() {
-		err := o.printer.print(o.Out, found{
+	if !o.printer.ForPeople() {
+		err := o.printer.Print(o.Out, printing.Found{
 			Document: func() any { return cascade },
 			Names:    func() []string { return render.CascadeNames(cascade) },
 		})
@@ -145,7 +149,7 @@ func (o *cascadeOptions) show(cascade document.Cascade) error {
 			return err
 		}
 	} else if err := render.WriteCascade(o.Out, cascade, render.CascadeOptions{
-		Wide: o.printer.format() == "wide", NoHeaders: o.printer.noHeaders, Color: o.printer.color,
+		Wide: o.printer.Format() == "wide", NoHeaders: o.printer.NoHeaders, Color: o.printer.Color,
 	}); err != nil {
 		return err
 	}

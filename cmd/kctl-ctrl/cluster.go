@@ -15,6 +15,7 @@ import (
 	"k8s.io/klog/v2"
 	controllernames "k8s.io/kubernetes/cmd/kube-controller-manager/names"
 
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/exit"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/sandbox"
@@ -303,7 +304,7 @@ func (s *session) shutDown(stderr io.Writer) {
 	ctx, cancel := context.WithTimeoutCause(context.Background(), stopWithin, fmt.Errorf("%s are over", stopWithin))
 	defer cancel()
 	if err := s.stop(ctx); err != nil {
-		fmt.Fprintln(stderr, "warning:", printable(err))
+		fmt.Fprintln(stderr, "warning:", exit.Printable(err))
 	}
 	if s.auditLogFull.Load() {
 		fmt.Fprintln(stderr, "warning: the audit log is incomplete: it reached --max-size")

@@ -10,6 +10,8 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/render"
 
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
+
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/complete"
 )
 
 // completeQueues completes queues and the controllers that have them.
@@ -26,7 +28,7 @@ func completeQueues(_ *cobra.Command, args []string, word string) ([]string, cob
 	}
 	slices.Sort(offered)
 	offered = slices.DeleteFunc(slices.Compact(offered), func(name string) bool { return slices.Contains(args, name) })
-	return startingWith(word, offered), cobra.ShellCompDirectiveNoFileComp
+	return complete.StartingWith(word, offered), cobra.ShellCompDirectiveNoFileComp
 }
 
 // completeCachedObject completes a type that some controller has an informer of, and
@@ -35,7 +37,7 @@ func completeCachedObject(cmd *cobra.Command, args []string, word string) ([]str
 	if len(args) == 0 && !strings.Contains(word, "/") {
 		return completeInformerTypes(cmd, args, word)
 	}
-	return typeNames{usual: typesThatOwn()}.complete(cmd, args, word)
+	return complete.Objects{Usual: complete.TypesThatOwn()}.Complete(cmd, args, word)
 }
 
 // completeSeveralTypes completes types that some controller has an informer of.
@@ -55,7 +57,7 @@ func completeInformerTypes(_ *cobra.Command, args []string, word string) ([]stri
 		types = append(types, info.Informers...)
 	}
 	slices.Sort(types)
-	return startingWith(word, slices.DeleteFunc(slices.Compact(types), func(t string) bool { return t == "*" })), cobra.ShellCompDirectiveNoFileComp
+	return complete.StartingWith(word, slices.DeleteFunc(slices.Compact(types), func(t string) bool { return t == "*" })), cobra.ShellCompDirectiveNoFileComp
 }
 
 // completeControllers completes a list of control loops, with "-" before those
@@ -69,7 +71,7 @@ func completeControllers(_ *cobra.Command, _ []string, word string) ([]string, c
 	for _, info := range infos {
 		offered = append(offered, info.Name, "-"+info.Name)
 	}
-	return startingWith(word, continueList(word, offered)), cobra.ShellCompDirectiveNoFileComp
+	return complete.StartingWith(word, complete.ContinueList(word, offered)), cobra.ShellCompDirectiveNoFileComp
 }
 
 // completeFeatureGates completes the gates of the loops and the sandbox.
@@ -79,5 +81,5 @@ func completeFeatureGates(cmd *cobra.Command, args []string, word string) ([]str
 		offered = append(offered, string(name)+"=true", string(name)+"=false")
 	}
 	slices.Sort(offered)
-	return listOf(offered...)(cmd, args, word)
+	return complete.ListOf(offered...)(cmd, args, word)
 }

@@ -6,40 +6,41 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/complete"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/sandbox"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/simulate/nodes"
 	"github.com/kctl-ctrl/kctl-ctrl/tui/widget"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/metrics"
 )
 
-// outputFormats are the values of -o of the commands that have no outputPrinter.
+// outputFormats are the values of -o of the commands that have no printing.Printer.
 var outputFormats = map[string][]string{
 	"run": {"text", "json"}, "exec": {"text", "json"}, "replay": {"text", "json"}, "diff": {"text", "json", "yaml"},
 	"info": {"json", "yaml"}, "version": {"json", "yaml"}, "rbac": {"yaml", "json"},
 }
 
 // sharedCompletions are those of flags that mean the same wherever they are.
-func sharedCompletions() map[string]completion {
-	return map[string]completion{
-		"context":   completeFromKubeconfig(func(c kubeconfigNames) []string { return c.contexts }, true),
-		"confirm":   completeFromKubeconfig(func(c kubeconfigNames) []string { return c.contexts }, false),
-		"cluster":   completeFromKubeconfig(func(c kubeconfigNames) []string { return c.clusters }, false),
-		"user":      completeFromKubeconfig(func(c kubeconfigNames) []string { return c.users }, false),
-		"namespace": completeObjects(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}, ""),
+func sharedCompletions() map[string]complete.Func {
+	return map[string]complete.Func{
+		"context":   complete.FromKubeconfig(func(c complete.KubeconfigNames) []string { return c.Contexts }, true),
+		"confirm":   complete.FromKubeconfig(func(c complete.KubeconfigNames) []string { return c.Contexts }, false),
+		"cluster":   complete.FromKubeconfig(func(c complete.KubeconfigNames) []string { return c.Clusters }, false),
+		"user":      complete.FromKubeconfig(func(c complete.KubeconfigNames) []string { return c.Users }, false),
+		"namespace": complete.Names(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}, ""),
 
 		"controllers":        completeControllers,
 		"feature-gates":      completeFeatureGates,
-		"dry-run":            values("client", "server"),
-		"color":              values("auto", "always", "never"),
-		"theme":              values(widget.Themes()...),
-		"kubernetes-version": values(sandbox.Versions()...),
-		"pods":               values(podStates()...),
-		"log-level":          values(numbers(0, 7)...),
-		"page":               values(numbers(1, 8)...),
-		"api-groups":         completeGroups,
+		"dry-run":            complete.Values("client", "server"),
+		"color":              complete.Values("auto", "always", "never"),
+		"theme":              complete.Values(widget.Themes()...),
+		"kubernetes-version": complete.Values(sandbox.Versions()...),
+		"pods":               complete.Values(podStates()...),
+		"log-level":          complete.Values(numbers(0, 7)...),
+		"page":               complete.Values(numbers(1, 8)...),
+		"api-groups":         complete.Groups,
 		"check":              completeChecks,
 
-		"leader-elect-resource-lock": values("leases"),
+		"leader-elect-resource-lock": complete.Values("leases"),
 	}
 }
 
@@ -61,7 +62,7 @@ func completeChecks(cmd *cobra.Command, args []string, word string) ([]string, c
 	for _, name := range metrics.Checkable() {
 		offered = append(offered, name+"=")
 	}
-	return listOf(offered...)(cmd, args, word)
+	return complete.ListOf(offered...)(cmd, args, word)
 }
 
 // addCompletions gives the flags that several commands share their completions, and -o
@@ -71,7 +72,7 @@ func addCompletions(root *cobra.Command) {
 		addCompletion(root, flag, complete)
 	}
 	if formats, ok := outputFormats[root.Name()]; ok {
-		addCompletion(root, "output", values(formats...))
+		addCompletion(root, "output", complete.Values(formats...))
 	}
 	for _, cmd := range root.Commands() {
 		addCompletions(cmd)
@@ -80,7 +81,7 @@ func addCompletions(root *cobra.Command) {
 
 // addCompletion completes a flag that a command has, and has no completion of its own
 // for.
-func addCompletion(cmd *cobra.Command, flag string, complete completion) {
+func addCompletion(cmd *cobra.Command, flag string, complete complete.Func) {
 	if _, has := cmd.GetFlagCompletionFunc(flag); !has && cmd.Flags().Lookup(flag) != nil {
 		_ = cmd.RegisterFlagCompletionFunc(flag, complete)
 	}

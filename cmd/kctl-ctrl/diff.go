@@ -12,9 +12,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/cliflags"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/console"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/exit"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/printing"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/plan"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/sandbox"
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/settle"
 	"github.com/kctl-ctrl/kctl-ctrl/render"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/document"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/explain"
@@ -25,10 +30,10 @@ type diffOptions struct {
 	genericiooptions.IOStreams
 	controllers *controllers.Options
 	flags       *pflag.FlagSet
-	change      manifestFlags
+	change      cliflags.Manifests
 	base        []string
 	sandbox     sandboxFlags
-	logs        logFlags
+	logs        cliflags.Logs
 
 	namespace string
 	output    string
@@ -69,12 +74,12 @@ error. Without --base everything is new, so it is 1.`,
   # From a kustomization, against what is on main
   git worktree add ../main main
   kctl-ctrl diff --base ../main/deploy/ -k overlays/production`,
-		Args: noArguments,
+		Args: cliflags.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
 	flags := cmd.Flags()
 	o.flags = flags
-	o.change.addTo(flags, "the manifests as they will be")
+	o.change.AddTo(flags, "the manifests as they will be")
 	flags.StringSliceVar(&o.base, "base", nil, "the manifests as they are: files or directories; left out, nothing is there yet")
 	flags.StringVarP(&o.namespace, "namespace", "n", "", "namespace of objects that name none (default \"default\")")
 	flags.StringVarP(&o.output, "output", "o", "text", "output format: text, json or yaml")
@@ -84,7 +89,7 @@ error. Without --base everything is new, so it is 1.`,
 	flags.DurationVar(&o.timeout, "timeout", settleTimeout, "exit with 3 when the controllers have not settled after this duration, listing what is still in progress")
 	o.sandbox.addTo(flags)
 	addAuditFile(flags)
-	o.logs.addTo(flags)
+	o.logs.AddTo(flags)
 	addControllerFlags(cmd, &o.controllers)
 	return cmd
 }
@@ -98,11 +103,11 @@ type diffInput struct {
 
 func (o *diffOptions) read() (diffInput, error) {
 	var in diffInput
-	err := checkFormat(o.output, "text", "json", "yaml")
+	err := printing.CheckFormat(o.output, "text", "json", "yaml")
 	if err != nil {
 		return in, err
 	}
-	if in.color, err = useColor(o.color, o.Out); err != nil {
+	if in.color, err = console.Color(o.color, o.Out); err != nil {
 		return in, err
 	}
 	if o.at != "" {
@@ -110,18 +115,18 @@ func (o *diffOptions) read() (diffInput, error) {
 			return in, fmt.Errorf("--at %q is not a time such as 2026-01-31T03:00:00Z", o.at)
 		}
 	}
-	if !o.change.given() {
+	if !o.change.Given() {
 		return in, errors.New("no manifests given: name them with -f or -k")
 	}
-	if err := refuseNoEffect(o.flags, o.change.noDirectories(o.base...), o.sandbox.noNodes(true), o.sandbox.noAuditFile()); err != nil {
+	if err := cliflags.RefuseNoEffect(o.flags, o.change.NoDirectories(o.base...), o.sandbox.noNodes(true), o.sandbox.noAuditFile()); err != nil {
 		return in, err
 	}
-	if in.new, err = o.change.load(o.In); err != nil {
+	if in.new, err = o.change.Load(o.In); err != nil {
 		return in, fmt.Errorf("read the manifests:\n%w", err)
 	}
 	if len(o.base) > 0 {
-		base := manifestFlags{files: o.base, recursive: o.change.recursive}
-		if in.old, err = base.load(o.In); err != nil {
+		base := cliflags.Manifests{Files: o.base, Recursive: o.change.Recursive}
+		if in.old, err = base.Load(o.In); err != nil {
 			return in, fmt.Errorf("read the base:\n%w", err)
 		}
 	}
@@ -133,9 +138,9 @@ func (o *diffOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := withSignals(ctx, o.ErrOut, "stopping the sandbox")
+	ctx, cancel := console.WithSignals(ctx, o.ErrOut, "stopping the sandbox")
 	defer cancel()
-	s, err := newSession(sessionOptions{logFile: o.logs.file, logVerbosity: o.logs.verbosity, horizon: o.horizon})
+	s, err := newSession(sessionOptions{logFile: o.logs.File, logVerbosity: o.logs.Verbosity, horizon: o.horizon})
 	if err != nil {
 		return err
 	}
@@ -149,9 +154,9 @@ func (o *diffOptions) run(ctx context.Context) error {
 	}
 	switch {
 	case len(result.Unsettled) > 0:
-		return &unsettledError{reasons: result.Unsettled}
+		return &settle.UnsettledError{Reasons: result.Unsettled}
 	case result.HasChanges:
-		return errChanged
+		return exit.ErrChanged
 	default:
 		return nil
 	}
@@ -159,10 +164,10 @@ func (o *diffOptions) run(ctx context.Context) error {
 
 // simulate runs both states and compares them.
 func (o *diffOptions) simulate(ctx context.Context, s *session, in diffInput) (*document.Plan, error) {
-	progress := newProgress(o.ErrOut)
-	progress.await(s.awaitsSync)
-	defer progress.done()
-	if err := s.startSandbox(ctx, o.sandbox, o.controllers, "", state.ModeActive, progress.line); err != nil {
+	progress := console.NewProgress(o.ErrOut)
+	progress.Await(s.awaitsSync)
+	defer progress.Done()
+	if err := s.startSandbox(ctx, o.sandbox, o.controllers, "", state.ModeActive, progress.Line); err != nil {
 		return nil, err
 	}
 	s.reportWaits(o.ErrOut)
@@ -177,7 +182,7 @@ func (o *diffOptions) simulate(ctx context.Context, s *session, in diffInput) (*
 	options := s.applyOptions
 	options.Namespace = o.namespace
 
-	progress.line("waiting for the empty cluster to settle")
+	progress.Line("waiting for the empty cluster to settle")
 	if _, err := o.settle(ctx, s, cluster, &input); err != nil {
 		return nil, err
 	}
@@ -186,11 +191,11 @@ func (o *diffOptions) simulate(ctx context.Context, s *session, in diffInput) (*
 	}
 	input.Start = input.Baseline
 	if len(in.old) > 0 {
-		progress.line("applying the base")
+		progress.Line("applying the base")
 		if input.Before, err = cluster.Apply(ctx, in.old, options); err != nil {
 			return nil, fmt.Errorf("apply the base:\n%w", err)
 		}
-		progress.line("waiting for the base to settle")
+		progress.Line("waiting for the base to settle")
 		if _, err := o.settle(ctx, s, cluster, &input); err != nil {
 			return nil, err
 		}
@@ -199,7 +204,7 @@ func (o *diffOptions) simulate(ctx context.Context, s *session, in diffInput) (*
 		}
 	}
 
-	progress.line("applying the change")
+	progress.Line("applying the change")
 	options.At = in.at
 	if input.After, err = cluster.Apply(ctx, in.new, options); err != nil {
 		return nil, fmt.Errorf("apply the change:\n%w", err)
@@ -213,7 +218,7 @@ func (o *diffOptions) simulate(ctx context.Context, s *session, in diffInput) (*
 			return nil, fmt.Errorf("delete what only the base has:\n%w", err)
 		}
 	}
-	progress.line("waiting for the change to settle")
+	progress.Line("waiting for the change to settle")
 	if input.Timers, err = o.settle(ctx, s, cluster, &input); err != nil {
 		return nil, err
 	}
@@ -244,9 +249,9 @@ func (o *diffOptions) settle(ctx context.Context, s *session, cluster *plan.Clus
 			timers = append(timers, fmt.Sprintf("%s keeps retrying %s", due.Controller, due.Key))
 		}
 	}
-	var unsettled *unsettledError
+	var unsettled *settle.UnsettledError
 	if errors.As(err, &unsettled) {
-		input.Unsettled = append(input.Unsettled, unsettled.reasons...)
+		input.Unsettled = append(input.Unsettled, unsettled.Reasons...)
 		return timers, nil
 	}
 	return timers, err
@@ -254,7 +259,7 @@ func (o *diffOptions) settle(ctx context.Context, s *session, cluster *plan.Clus
 
 func (o *diffOptions) print(result *document.Plan, color bool) error {
 	if o.output != "text" {
-		return printDocument(o.Out, o.output, result)
+		return printing.Document(o.Out, o.output, result)
 	}
 	return render.WritePlan(o.Out, *result, render.PlanOptions{Color: color})
 }

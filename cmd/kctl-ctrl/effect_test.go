@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/cliflags"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/owners"
 )
 
@@ -116,7 +117,7 @@ func TestFlagsWithoutEffectAreRefused(t *testing.T) {
 	seen := map[string]bool{}
 	eachFlag(newRoot("kctl-ctrl", genericiooptions.NewTestIOStreamsDiscard()), func(cmd *cobra.Command, f *pflag.Flag) {
 		name := strings.TrimPrefix(cmd.Name(), "kctl-ctrl")
-		if slices.Contains(clusterFlags(), f.Name) && f.Name != "context" || cmd.Name() == "queues" && f.Name == "at" {
+		if slices.Contains(cliflags.ClusterNames(), f.Name) && f.Name != "context" || cmd.Name() == "queues" && f.Name == "at" {
 			return // --context stands for all that say which cluster is meant
 		}
 		line, listed := flagModes[name][f.Name]

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/exit"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
@@ -102,9 +103,9 @@ func handOver(t *testing.T, c *contested, prefix string) {
 		do   func(*instance)
 		code int
 	}{
-		{"held up", func(p *instance) { p.set(holdUp) }, exitLost},
-		{"429", func(p *instance) { p.set(tooMany) }, exitLost},
-		{"asked to end", func(p *instance) { _ = p.Process.Signal(syscall.SIGTERM) }, exitOK},
+		{"held up", func(p *instance) { p.set(holdUp) }, exit.Lost},
+		{"429", func(p *instance) { p.set(tooMany) }, exit.Lost},
+		{"asked to end", func(p *instance) { _ = p.Process.Signal(syscall.SIGTERM) }, exit.OK},
 		{"killed", func(p *instance) { _ = p.Process.Kill() }, -1},
 	} {
 		other := ways[0]
@@ -128,7 +129,7 @@ func handOver(t *testing.T, c *contested, prefix string) {
 		leads = next
 	}
 	_ = leads.Process.Signal(syscall.SIGTERM)
-	leads.exits(t, exitOK)
+	leads.exits(t, exit.OK)
 	v := rule(c.requests(t), shortDeadline)
 	checkLate(t, v, ways[0], ways[1])
 	if len(v.terms)-held < 4 || v.writes[ways[0].name] == 0 || v.writes[ways[1].name] == 0 {
@@ -158,7 +159,7 @@ allow:
 	}
 	await(t, "the policy lets a write out", func() bool { return slices.ContainsFunc(c.requests(t), allowed) })
 	_ = p.Process.Signal(syscall.SIGTERM)
-	p.exits(t, exitOK)
+	p.exits(t, exit.OK)
 	creates, events := 0, 0
 	for _, r := range c.requests(t) {
 		switch {

@@ -10,6 +10,9 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/exit"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/userconfig"
 )
 
 // TestWhatHasChangedWhileStandingBy has the cluster change while a process stands by:
@@ -34,7 +37,7 @@ func TestWhatHasChangedWhileStandingBy(t *testing.T) {
 			if err := os.MkdirAll(dir, 0o700); err != nil {
 				t.Error(err)
 			}
-			if err := os.WriteFile(filepath.Join(dir, configName), []byte("apiVersion: kctl-ctrl.dev/v1alpha1\nkind: Config\nprotectedContexts: ["+contestedContext+"]\n"), 0o600); err != nil {
+			if err := os.WriteFile(filepath.Join(dir, userconfig.Name), []byte("apiVersion: kctl-ctrl.dev/v1alpha1\nkind: Config\nprotectedContexts: ["+contestedContext+"]\n"), 0o600); err != nil {
 				t.Error(err)
 			}
 		}, "is protected"},
@@ -46,9 +49,9 @@ func TestWhatHasChangedWhileStandingBy(t *testing.T) {
 			p.says(t, " leads since ")
 			change.do(t, p)
 			_ = leads.Process.Signal(syscall.SIGTERM)
-			leads.exits(t, exitOK)
+			leads.exits(t, exit.OK)
 			p.says(t, "acquired")
-			p.exits(t, exitError)
+			p.exits(t, exit.Failed)
 			if said := p.stderr.String(); !strings.Contains(said, "the lease was acquired, and is given back: ") || !strings.Contains(said, change.says) {
 				t.Errorf("it said %q", said)
 			}

@@ -23,6 +23,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/utils/ptr"
 
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/exit"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/election"
 	"github.com/kctl-ctrl/kctl-ctrl/render"
 )
@@ -203,9 +204,9 @@ func TestActiveSchedulerUnderAttack(t *testing.T) {
 			before = wrote()
 			await(t, attack.name+": the scheduler writes again", func() bool { return wrote() > before+10 })
 			_ = p.Process.Signal(syscall.SIGTERM)
-			p.exits(t, exitOK)
+			p.exits(t, exit.OK)
 		} else {
-			p.exits(t, exitLost)
+			p.exits(t, exit.Lost)
 			w.set(nil)
 		}
 		// What comes until the lease has expired would be late.

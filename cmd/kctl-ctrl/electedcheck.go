@@ -9,6 +9,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	kubectrlmgrconfig "k8s.io/kubernetes/pkg/controller/apis/config"
 
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/cliflags"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/election"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard"
@@ -31,7 +32,7 @@ func (o *runOptions) preflight(ctx context.Context, c standing) (answered, error
 	if err != nil {
 		return answered{}, err
 	}
-	config, err := target.Config(readOnly.Wrap, connect.Limits{QPS: readQPS, Burst: readBurst})
+	config, err := target.Config(readOnly.Wrap, connect.Limits{QPS: cliflags.ReadQPS, Burst: cliflags.ReadBurst})
 	if err != nil {
 		return answered{}, err
 	}

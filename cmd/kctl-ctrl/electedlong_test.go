@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/exit"
 )
 
 // TestHundredHandOvers is the long form of TestHandOvers: 100 hand-overs, of which
@@ -62,9 +64,9 @@ func stopAndWake(t *testing.T, c *contested, round int) (under int) {
 	next.says(t, "1 loop runs: deployment")
 	await(t, "the next one writes", func() bool { return rule(c.requests(t), shortDeadline).writes[awake.name] > 0 })
 	_ = leader.Process.Signal(syscall.SIGCONT)
-	leader.exits(t, exitLost)
+	leader.exits(t, exit.Lost)
 	_ = next.Process.Signal(syscall.SIGTERM)
-	next.exits(t, exitOK)
+	next.exits(t, exit.OK)
 
 	writes := sentBy(t, asleep)
 	for _, r := range c.requests(t) {

@@ -19,6 +19,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/exit"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/election"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
@@ -156,7 +157,7 @@ func TestUpstreamScheduler(t *testing.T) {
 	if err := ours.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	ours.exits(t, exitOK)
+	ours.exits(t, exit.OK)
 	c.leads(t, "ks")
 	c.pod(t, "last")
 	c.binds(t, "ks", "last")

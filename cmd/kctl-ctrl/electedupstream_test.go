@@ -15,6 +15,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/exit"
 )
 
 // kubelet says of every pod that it is ready, from the moment it is let to.
@@ -184,7 +186,7 @@ func TestUpstream(t *testing.T) {
 	if err := ours.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	ours.exits(t, exitOK)
+	ours.exits(t, exit.OK)
 	c.leads(t, "kcm")
 	// And works: it makes the pod that is missing.
 	pods, err := c.client.CoreV1().Pods("default").List(t.Context(), metav1.ListOptions{})

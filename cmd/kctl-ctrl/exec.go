@@ -13,6 +13,9 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/cliflags"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/console"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/exit"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/engine/child"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/plan"
@@ -26,11 +29,11 @@ type execOptions struct {
 	genericiooptions.IOStreams
 	kubeconfig  *genericclioptions.ConfigFlags
 	controllers *controllers.Options
-	manifests   manifestFlags
+	manifests   cliflags.Manifests
 	sandbox     sandboxFlags
 	journal     journalFlags
 	recording   recordFlags
-	logs        logFlags
+	logs        cliflags.Logs
 	approval    approvalFlags
 	// flags are the command's, to see which were set.
 	flags *pflag.FlagSet
@@ -120,11 +123,11 @@ credentials, in ~/.kube/config for one, and uses them, goes past the proxy.`,
 	o.approval.addTo(flags, "the command")
 	o.journal.addTo(flags)
 	o.recording.addTo(flags)
-	o.manifests.addTo(flags, "apply these manifests to the sandbox first")
+	o.manifests.AddTo(flags, "apply these manifests to the sandbox first")
 	o.sandbox.addTo(flags)
-	o.logs.addTo(flags)
+	o.logs.AddTo(flags)
 	addControllerFlags(cmd, &o.controllers)
-	addClusterFlags(o.kubeconfig, flags)
+	cliflags.AddCluster(o.kubeconfig, flags)
 	return cmd
 }
 
@@ -148,7 +151,7 @@ func (o *execOptions) check() (state.Mode, error) {
 	if o.sandboxed {
 		return mode, nil
 	}
-	if o.manifests.given() {
+	if o.manifests.Given() {
 		return "", errors.New("-f and -k apply manifests to a sandbox: add --sandbox, or apply them with kubectl")
 	}
 	described := pflag.NewFlagSet("sandbox", pflag.ContinueOnError)
@@ -174,8 +177,8 @@ func (o *execOptions) run(ctx context.Context, args []string) error {
 		return err
 	}
 	var objects []plan.Object
-	if o.manifests.given() {
-		if objects, err = o.manifests.load(o.In); err != nil {
+	if o.manifests.Given() {
+		if objects, err = o.manifests.Load(o.In); err != nil {
 			return err
 		}
 	}
@@ -219,7 +222,7 @@ func (o *execOptions) run(ctx context.Context, args []string) error {
 // session is one whose writes are asked about, and what records it. Until stop is
 // called, a signal releases the brake of its policy.
 func (o *execOptions) session(asking *commandAsking, horizon time.Duration) (s *session, r *recorder, stop func(), err error) {
-	if s, err = newSession(sessionOptions{logFile: o.logs.file, logVerbosity: o.logs.verbosity, horizon: horizon}); err != nil {
+	if s, err = newSession(sessionOptions{logFile: o.logs.File, logVerbosity: o.logs.Verbosity, horizon: horizon}); err != nil {
 		return nil, nil, nil, err
 	}
 	s.decide(asking.decision)
@@ -254,7 +257,7 @@ func (o *execOptions) report(s *session, err error, printer *printer, recorder *
 		return problem
 	}
 	if problem != nil {
-		fmt.Fprintln(o.ErrOut, "warning:", printable(problem))
+		fmt.Fprintln(o.ErrOut, "warning:", exit.Printable(problem))
 	}
 	return ended
 }
@@ -325,13 +328,13 @@ func (keptOpen) Close() error { return nil }
 
 // work starts what the command needs, then the command, and waits for its end.
 func (o *execOptions) work(ctx context.Context, s *session, signals *signalPasser, mode state.Mode, objects []plan.Object, command *userCommand) error {
-	progress := newProgress(o.ErrOut)
-	progress.await(s.awaitsSync)
-	defer progress.done()
-	if err := o.prepare(ctx, s, mode, objects, command, progress.line); err != nil {
+	progress := console.NewProgress(o.ErrOut)
+	progress.Await(s.awaitsSync)
+	defer progress.Done()
+	if err := o.prepare(ctx, s, mode, objects, command, progress.Line); err != nil {
 		return err
 	}
-	progress.done()
+	progress.Done()
 	return command.Run(ctx, &signals.Signals, s.crashed(), s.crash)
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/console"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/engine/child"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/proxy"
@@ -81,7 +82,7 @@ func (a *commandAsking) passed(all []os.Signal) []os.Signal {
 
 // input is the command's standard input: none where what is typed are answers.
 func (a *commandAsking) input(in io.Reader) io.Reader {
-	if a.tty != nil && isTerminal(in) {
+	if a.tty != nil && console.IsTerminal(in) {
 		return nil
 	}
 	return in

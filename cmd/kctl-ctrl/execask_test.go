@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/exit"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -59,7 +60,7 @@ func TestExecAsks(t *testing.T) {
 		t.Fatalf("written after one yes: %q", wrote)
 	}
 	x.answer("c\n")
-	if code := x.ends(); code != exitOK {
+	if code := x.ends(); code != exit.OK {
 		said, _ := os.ReadFile(output)
 		t.Fatalf("exit code %d\n%s\n%s", code, x.picture.String(), said)
 	}
@@ -100,7 +101,7 @@ func TestExecAsksNobody(t *testing.T) {
 		command := program(t, append(append([]string{"exec"}, args...), "--sandbox", "--", "true")...)
 		command.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 		out, _ := command.CombinedOutput()
-		if code := command.ProcessState.ExitCode(); code != exitError || !strings.Contains(string(out), args[0]+" needs a terminal") || strings.Count(string(out), "\n") != 1 {
+		if code := command.ProcessState.ExitCode(); code != exit.Failed || !strings.Contains(string(out), args[0]+" needs a terminal") || strings.Count(string(out), "\n") != 1 {
 			t.Errorf("%v: exit code %d, says %q", args, code, out)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/exit"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/programtest"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/approve"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/engine/child"
@@ -36,7 +37,7 @@ func TestAskedExecDry(t *testing.T) {
 				t.Errorf("sent before the yes: %q", all[len(earlier):])
 			}
 			x.press("y\n").shows("question 2", "apply configmaps default/parent-applied").press("c\n")
-			if code := x.ends(); code != exitOK {
+			if code := x.ends(); code != exit.OK {
 				t.Fatalf("exit code %d\n%s", code, x.picture.String())
 			}
 			for _, change := range changes(before, p.revisions(t)) {

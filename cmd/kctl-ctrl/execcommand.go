@@ -8,13 +8,15 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/console"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/exit"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/engine/child"
 	"github.com/kctl-ctrl/kctl-ctrl/render"
 )
 
 // passedSignals go to the command of exec.
 func passedSignals() []os.Signal {
-	return unlessNohup([]os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2})
+	return console.UnlessNohup([]os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2})
 }
 
 // signalPasser hands this process's signals to the command while it runs. Before,
@@ -28,7 +30,7 @@ type signalPasser struct {
 }
 
 // passSignals begins to catch signals; stop ends that, and the context. Where there is
-// no command to have them, they end this program as those of withSignals do.
+// no command to have them, they end this program as those of console.WithSignals do.
 func passSignals(parent context.Context, stderr io.Writer, on ...os.Signal) (context.Context, *signalPasser) {
 	ctx, cancel := context.WithCancelCause(parent)
 	p := &signalPasser{signals: make(chan os.Signal, 8), done: make(chan struct{}), cancel: cancel}
@@ -45,15 +47,15 @@ func passSignals(parent context.Context, stderr io.Writer, on ...os.Signal) (con
 				case p.Pass(s):
 				case ctx.Err() == nil:
 					late = time.After(commandEndsWithin)
-					sayWithin(stderr, "stopping; once more to leave at once")
-					cancel(errInterrupted)
+					console.SayWithin(stderr, "stopping; once more to leave at once")
+					cancel(exit.ErrInterrupted)
 					said = time.Now()
-				case time.Since(said) >= sameRequest:
-					leave(ctx, exitInterrupted)
+				case time.Since(said) >= console.SameRequest:
+					console.Leave(ctx, exit.Interrupted)
 				}
 			case <-late:
-				sayWithin(stderr, leftBehind)
-				leave(ctx, exitInterrupted)
+				console.SayWithin(stderr, console.LeftBehind)
+				console.Leave(ctx, exit.Interrupted)
 			case <-p.done:
 				return
 			}
@@ -68,8 +70,8 @@ func (p *signalPasser) stop() {
 	p.cancel(context.Canceled)
 }
 
-// commandEndsWithin is endsWithin where there may be a command to wait for.
-const commandEndsWithin = endsWithin + child.EndWithin + child.OutputWithin
+// commandEndsWithin is console.EndsWithin where there may be a command to wait for.
+const commandEndsWithin = console.EndsWithin + child.EndWithin + child.OutputWithin
 
 // userCommand is exec's command.
 type userCommand struct {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/exit"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/engine/child"
 )
 
@@ -17,7 +18,7 @@ func TestNotStarted(t *testing.T) {
 	}
 	for name, want := range map[string]int{"no-such-command-anywhere": 127, filepath.Join(t.TempDir(), "none"): 127, file: 126} {
 		var said strings.Builder
-		code := exitCode((&child.Command{Args: []string{name}}).Run(t.Context(), &child.Signals{}, nil, nil), &said)
+		code := exit.Code((&child.Command{Args: []string{name}}).Run(t.Context(), &child.Signals{}, nil, nil), &said)
 		if code != want || !strings.HasPrefix(said.String(), "error: run "+name+": ") {
 			t.Errorf("%s: %d, %s", name, code, said.String())
 		}

@@ -18,6 +18,9 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/rest"
 
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/about"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/cliflags"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/console"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/engine/child"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/plan"
 	"github.com/kctl-ctrl/kctl-ctrl/render"
@@ -29,7 +32,7 @@ import (
 // runScreen runs the command behind the screen, until the user leaves that. The
 // command may have ended before: what it did is still there to be looked at.
 func (o *execOptions) runScreen(ctx context.Context, mode state.Mode, objects []plan.Object, asking *commandAsking, args []string) error {
-	if !isTerminal(o.In) || !isTerminal(o.Out) || os.Getenv("TERM") == "dumb" {
+	if !console.IsTerminal(o.In) || !console.IsTerminal(o.Out) || os.Getenv("TERM") == "dumb" {
 		return errors.New("--tui needs a terminal: leave it out, and the journal is printed as lines")
 	}
 	theme, err := themeFor(o.theme, o.Out, os.Getenv)
@@ -50,10 +53,10 @@ func (o *execOptions) runScreen(ctx context.Context, mode state.Mode, objects []
 	}
 	defer func() { _ = lines.Close() }()
 
-	ctx, cancel := endingOfScreen(commandEndsWithin, o.IOStreams).context(ctx)
+	ctx, cancel := console.EndingOfScreen(commandEndsWithin, o.IOStreams).Context(ctx)
 	defer cancel()
-	others := slices.DeleteFunc(passedSignals(), func(s os.Signal) bool { return slices.Contains(screenSignals(), s) })
-	ctx, signals := passSignals(ctx, discard{}, asking.passed(others)...)
+	others := slices.DeleteFunc(passedSignals(), func(s os.Signal) bool { return slices.Contains(console.ScreenSignals(), s) })
+	ctx, signals := passSignals(ctx, console.Discard{}, asking.passed(others)...)
 	defer signals.stop()
 	s, recorder, stop, err := o.session(asking, 3*time.Second)
 	if err != nil {
@@ -114,7 +117,7 @@ func (o *execOptions) connectScreen(ctx context.Context, s *session, mode state.
 			kubeconfig, err = s.sandbox.WriteKubeconfig("")
 		}
 	} else {
-		reading, err = readOnlyConfig(o.kubeconfig)
+		reading, err = cliflags.ReadOnlyConfig(o.kubeconfig)
 	}
 	if err != nil {
 		return nil, explain.Cause(ctx, err)
@@ -149,7 +152,7 @@ const mostOutputs = 20
 
 // newOutputPath names a file for what a command prints, and removes old ones.
 func newOutputPath(command string) (string, error) {
-	dir, err := stateDir()
+	dir, err := about.StateDir()
 	if err != nil {
 		return "", err
 	}

@@ -9,6 +9,7 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/about"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/plan"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/proxy"
@@ -182,7 +183,7 @@ func (o *execOptions) wayToCluster(ctx context.Context, s *session, mode state.M
 }
 
 func (o *execOptions) started(mode state.Mode, context, server string) state.SessionStarted {
-	info := programVersion()
+	info := about.Version()
 	return state.SessionStarted{
 		Version: info.Version, Kubernetes: info.Kubernetes, Server: server, Context: context,
 		Mode: mode, Sandbox: o.sandboxed, Namespace: *o.kubeconfig.Namespace,

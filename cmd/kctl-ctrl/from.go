@@ -13,6 +13,8 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/about"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/printing"
 	"github.com/kctl-ctrl/kctl-ctrl/render"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/attach"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/recording"
@@ -167,7 +169,7 @@ type recordedControllerList struct {
 }
 
 // controllers prints the controllers of the recording.
-func (f *fromFlags) controllers(streams genericiooptions.IOStreams, printer *outputPrinter, names []string) error {
+func (f *fromFlags) controllers(streams genericiooptions.IOStreams, printer *printing.Printer, names []string) error {
 	snapshot, err := f.snapshot(streams.ErrOut)
 	if err != nil {
 		return err
@@ -176,10 +178,10 @@ func (f *fromFlags) controllers(streams genericiooptions.IOStreams, printer *out
 	if err != nil {
 		return err
 	}
-	return printer.print(streams.Out, found{
+	return printer.Print(streams.Out, printing.Found{
 		Document: func() any {
 			return recordedControllerList{
-				APIVersion: apiVersion, Kind: "RecordedControllerList", At: f.shown, Items: rows,
+				APIVersion: about.APIVersion, Kind: "RecordedControllerList", At: f.shown, Items: rows,
 				Process: recordedHost{file: f.file, snapshot: snapshot, now: f.shown}.Process(),
 			}
 		},

@@ -8,6 +8,9 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/about"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/cliflags"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/printing"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
 	"github.com/kctl-ctrl/kctl-ctrl/render"
 )
@@ -16,7 +19,7 @@ func newGetCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "get",
 		Short: "List what this program and a cluster have",
-		Args:  onlyCommands,
+		Args:  cliflags.OnlyCommands,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(
@@ -37,7 +40,7 @@ type controllerList struct {
 
 func newGetControllersCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	var from fromFlags
-	printer := newPrinter()
+	printer := printing.New()
 	cmd := &cobra.Command{
 		Use:     "controllers [NAME...]",
 		Aliases: []string{"controller"},
@@ -52,7 +55,7 @@ Names are upstream's, long or short: "deployment" is "deployment-controller".`,
 		Example: `  kctl-ctrl get controllers
   kctl-ctrl get controllers garbagecollector -o yaml`,
 		RunE: func(_ *cobra.Command, args []string) error {
-			if err := printer.complete(streams.Out); err != nil {
+			if err := printer.Complete(streams.Out); err != nil {
 				return err
 			}
 			if err := from.check(); err != nil {
@@ -68,9 +71,9 @@ Names are upstream's, long or short: "deployment" is "deployment-controller".`,
 			if infos, err = pick(infos, args); err != nil {
 				return err
 			}
-			return printer.print(streams.Out, found{
+			return printer.Print(streams.Out, printing.Found{
 				Document: func() any {
-					return controllerList{APIVersion: apiVersion, Kind: "ControllerList", Items: infos}
+					return controllerList{APIVersion: about.APIVersion, Kind: "ControllerList", Items: infos}
 				},
 				Names: func() []string {
 					names := make([]string, len(infos))
@@ -94,7 +97,7 @@ Names are upstream's, long or short: "deployment" is "deployment-controller".`,
 			return names, cobra.ShellCompDirectiveNoFileComp
 		},
 	}
-	printer.addFlags(cmd)
+	printer.AddFlags(cmd)
 	from.addTo(cmd)
 	return cmd
 }

@@ -14,6 +14,11 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/about"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/cliflags"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/console"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/printing"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/userconfig"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/sandbox"
 	"github.com/kctl-ctrl/kctl-ctrl/render"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/attach"
@@ -23,9 +28,9 @@ import (
 // programInfo is what `info -o json` prints: where this program keeps what, and
 // what of its surroundings it goes by.
 type programInfo struct {
-	APIVersion string      `json:"apiVersion"`
-	Kind       string      `json:"kind"`
-	Version    versionInfo `json:"version"`
+	APIVersion string            `json:"apiVersion"`
+	Kind       string            `json:"kind"`
+	Version    about.VersionInfo `json:"version"`
 
 	Kubeconfig []pathInfo `json:"kubeconfig"`
 	// Configuration is the user's, whether there is one or not.
@@ -90,9 +95,9 @@ func newInfoCommand(streams genericiooptions.IOStreams) *cobra.Command {
 (the log of the embedded components among them), the kctl-ctrl processes and
 sandboxes of this user that are running, how the terminal was recognised, and the
 environment variables that count. It asks no cluster and changes nothing.`,
-		Args: noArguments,
+		Args: cliflags.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := checkFormat(output, "json", "yaml"); err != nil {
+			if err := printing.CheckFormat(output, "json", "yaml"); err != nil {
 				return err
 			}
 			info := gatherInfo(streams, os.Getenv)
@@ -101,7 +106,7 @@ environment variables that count. It asks no cluster and changes nothing.`,
 				info.Processes = append(info.Processes, p.Process())
 			}
 			if output != "" {
-				return printDocument(streams.Out, output, info)
+				return printing.Document(streams.Out, output, info)
 			}
 			return info.write(streams.Out)
 		},
@@ -112,27 +117,27 @@ environment variables that count. It asks no cluster and changes nothing.`,
 
 func gatherInfo(streams genericiooptions.IOStreams, getenv func(string) string) programInfo {
 	info := programInfo{
-		APIVersion: apiVersion, Kind: "Info", Version: programVersion(),
+		APIVersion: about.APIVersion, Kind: "Info", Version: about.Version(),
 		Kubeconfig: []pathInfo{}, RecordingFiles: []pathInfo{}, Sockets: []pathInfo{}, Processes: []state.Process{},
 		SandboxBases: []pathInfo{}, Sandboxes: []runDirInfo{}, Environment: variables(getenv), Terminal: terminalOf(streams, getenv),
 	}
 	for _, path := range clientcmd.NewDefaultPathOptions().GetLoadingPrecedence() {
 		info.Kubeconfig = append(info.Kubeconfig, lookAt(path))
 	}
-	if path, err := configPath(getenv); err != nil {
+	if path, err := userconfig.Path(getenv); err != nil {
 		info.Configuration = pathInfo{Problem: err.Error()}
 	} else if info.Configuration = lookAt(path); info.Configuration.Exists {
-		if _, err := loadConfig(getenv); err != nil {
+		if _, err := userconfig.Load(getenv); err != nil {
 			info.Configuration.Problem = err.Error()
 		}
 	}
-	if dir, err := stateDir(); err != nil {
+	if dir, err := about.StateDir(); err != nil {
 		info.State = pathInfo{Problem: err.Error()}
 		info.Log, info.Recordings = info.State, info.State
 	} else {
-		info.State, info.Log = lookAt(dir), lookAt(filepath.Join(dir, logName))
+		info.State, info.Log = lookAt(dir), lookAt(filepath.Join(dir, about.LogName))
 	}
-	if dir, err := recordingsDir(); err == nil {
+	if dir, err := about.RecordingsDir(); err == nil {
 		info.Recordings = lookAt(dir)
 		files, _ := os.ReadDir(dir) // what is not there is said above
 		for _, f := range files {
@@ -196,8 +201,8 @@ func variables(getenv func(string) string) []variable {
 }
 
 func terminalOf(streams genericiooptions.IOStreams, getenv func(string) string) terminalInfo {
-	t := terminalInfo{Stdout: isTerminal(streams.Out), Stderr: isTerminal(streams.ErrOut), Width: widthOf(streams.Out), Term: getenv("TERM")}
-	t.Color, _ = useColor("auto", streams.Out)
+	t := terminalInfo{Stdout: console.IsTerminal(streams.Out), Stderr: console.IsTerminal(streams.ErrOut), Width: console.Width(streams.Out), Term: getenv("TERM")}
+	t.Color, _ = console.Color("auto", streams.Out)
 	switch {
 	case getenv("NO_COLOR") != "":
 		t.Why = "NO_COLOR is set"

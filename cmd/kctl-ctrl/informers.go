@@ -13,6 +13,10 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/about"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/cliflags"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/console"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/printing"
 	"github.com/kctl-ctrl/kctl-ctrl/render"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/explain"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
@@ -21,7 +25,7 @@ import (
 type informersOptions struct {
 	genericiooptions.IOStreams
 	cluster *genericclioptions.ConfigFlags
-	printer *outputPrinter
+	printer *printing.Printer
 	attach  attachFlags
 	flags   *pflag.FlagSet
 	now     func() time.Time
@@ -29,7 +33,7 @@ type informersOptions struct {
 
 func newGetInformersCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	o := &informersOptions{
-		IOStreams: streams, cluster: genericclioptions.NewConfigFlags(true), printer: newPrinter(), now: time.Now,
+		IOStreams: streams, cluster: genericclioptions.NewConfigFlags(true), printer: printing.New(), now: time.Now,
 	}
 	cmd := &cobra.Command{
 		Use:     "informers [TYPE...]",
@@ -57,8 +61,8 @@ With --from it answers from a recording instead, at its end or at the time that
 	o.flags = cmd.Flags()
 	o.attach.addTo(cmd)
 	o.attach.recording.addTo(cmd)
-	o.printer.addFlags(cmd)
-	addClusterFlags(o.cluster, cmd.Flags())
+	o.printer.AddFlags(cmd)
+	cliflags.AddCluster(o.cluster, cmd.Flags())
 	return cmd
 }
 
@@ -71,10 +75,10 @@ type informerList struct {
 }
 
 func (o *informersOptions) run(ctx context.Context, types []string) error {
-	if err := errors.Join(o.attach.check(), o.printer.complete(o.Out), refuseNoEffect(o.flags, o.attach.noEffects()...)); err != nil {
+	if err := errors.Join(o.attach.check(), o.printer.Complete(o.Out), cliflags.RefuseNoEffect(o.flags, o.attach.noEffects()...)); err != nil {
 		return err
 	}
-	ctx, cancel := withSignals(ctx, o.ErrOut, "stopped")
+	ctx, cancel := console.WithSignals(ctx, o.ErrOut, "stopped")
 	defer cancel()
 	host, closing, err := o.attach.open(ctx, o.IOStreams, o.cluster)
 	if err != nil {
@@ -91,12 +95,12 @@ func (o *informersOptions) run(ctx context.Context, types []string) error {
 	if stores, err = chooseStores(stores, types); err != nil {
 		return err
 	}
-	if len(stores) == 0 && o.printer.forPeople() {
+	if len(stores) == 0 && o.printer.ForPeople() {
 		fmt.Fprintln(o.ErrOut, "No informers found.")
 	}
-	err = o.printer.print(o.Out, found{
+	err = o.printer.Print(o.Out, printing.Found{
 		Document: func() any {
-			return informerList{APIVersion: apiVersion, Kind: "InformerList", Process: host.Process(), Items: stores}
+			return informerList{APIVersion: about.APIVersion, Kind: "InformerList", Process: host.Process(), Items: stores}
 		},
 		Names: func() []string {
 			var names []string
@@ -106,7 +110,7 @@ func (o *informersOptions) run(ctx context.Context, types []string) error {
 			return names
 		},
 		Table: func(wide bool) render.Table {
-			return render.Informers(stores, render.StoreOptions{Times: render.Times{Now: o.now(), Ages: isTerminal(o.Out)}, Wide: wide})
+			return render.Informers(stores, render.StoreOptions{Times: render.Times{Now: o.now(), Ages: console.IsTerminal(o.Out)}, Wide: wide})
 		},
 	})
 	if err == nil && len(o.attach.unsynced) > 0 {

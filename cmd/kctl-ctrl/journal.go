@@ -11,6 +11,10 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/about"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/console"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/exit"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/printing"
 	"github.com/kctl-ctrl/kctl-ctrl/render"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/hub"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
@@ -39,10 +43,10 @@ func (j *journalFlags) described() *pflag.FlagSet {
 }
 
 func (j *journalFlags) check() error {
-	if err := checkFormat(j.output, "text", "json"); err != nil {
+	if err := printing.CheckFormat(j.output, "text", "json"); err != nil {
 		return err
 	}
-	_, err := useColor(j.color, io.Discard)
+	_, err := console.Color(j.color, io.Discard)
 	return err
 }
 
@@ -61,7 +65,7 @@ type printer struct {
 
 // printer starts printing. wait must be called after the session has stopped.
 func (j *journalFlags) printer(streams genericiooptions.IOStreams, s *session) *printer {
-	color, _ := useColor(j.color, streams.Out) // checked before
+	color, _ := console.Color(j.color, streams.Out) // checked before
 	p := &printer{flags: j, streams: streams, color: color, still: newStillness(), done: make(chan struct{}), end: s.end}
 	subscription := s.hub.Subscribe(0)
 	go func() {
@@ -75,7 +79,7 @@ func (j *journalFlags) printer(streams genericiooptions.IOStreams, s *session) *
 func (p *printer) stream(subscription *hub.Subscription) error {
 	write := p.flags.textWriter(p.streams.Out, p.color)
 	if p.flags.output == "json" {
-		info := programVersion()
+		info := about.Version()
 		encoder := state.NewEncoder(p.streams.Out, state.Header{Version: info.Version, Started: time.Now()})
 		write = encoder.Encode
 	}
@@ -117,7 +121,7 @@ func (p *printer) wait() { <-p.done }
 // failure is what a failed write comes to: who has closed the pipe has seen enough.
 func (p *printer) failure(err error) error {
 	if errors.Is(err, syscall.EPIPE) {
-		return errInterrupted
+		return exit.ErrInterrupted
 	}
 	return fmt.Errorf("print the journal: %w", err)
 }
@@ -140,6 +144,6 @@ func (j *journalFlags) summarise(streams genericiooptions.IOStreams, s *state.Sn
 	if _, err := io.WriteString(out, "\n"); err != nil {
 		return fmt.Errorf("print the summary: %w", err)
 	}
-	color, _ := useColor(j.color, out)
-	return render.Summarise(s).Write(out, render.SummaryOptions{Color: color, Width: widthOf(out)})
+	color, _ := console.Color(j.color, out)
+	return render.Summarise(s).Write(out, render.SummaryOptions{Color: color, Width: console.Width(out)})
 }

@@ -17,6 +17,12 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/about"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/cliflags"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/complete"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/console"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/exit"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/printing"
 	"github.com/kctl-ctrl/kctl-ctrl/render"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/explain"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/leases"
@@ -26,7 +32,7 @@ import (
 type leasesOptions struct {
 	genericiooptions.IOStreams
 	cluster *genericclioptions.ConfigFlags
-	printer *outputPrinter
+	printer *printing.Printer
 	now     func() time.Time
 
 	names         []string
@@ -40,7 +46,7 @@ type leasesOptions struct {
 
 func newGetLeasesCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	o := &leasesOptions{
-		IOStreams: streams, cluster: genericclioptions.NewConfigFlags(true), printer: newPrinter(), now: time.Now,
+		IOStreams: streams, cluster: genericclioptions.NewConfigFlags(true), printer: printing.New(), now: time.Now,
 	}
 	cmd := &cobra.Command{
 		Use:     "leases [NAME...]",
@@ -68,7 +74,7 @@ With --expired, the exit code is 1 if a lease has expired, and 0 if none has.`,
 			o.names = args
 			return o.run(cmd.Context())
 		},
-		ValidArgsFunction: completeObjects(schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}, ""),
+		ValidArgsFunction: complete.Names(schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}, ""),
 	}
 	flags := cmd.Flags()
 	flags.BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "the leases of all namespaces")
@@ -77,8 +83,8 @@ With --expired, the exit code is 1 if a lease has expired, and 0 if none has.`,
 	flags.BoolVar(&o.nodes, "nodes", false, "a row for each node's lease")
 	flags.BoolVarP(&o.watch, "watch", "w", false, "after the list, print what becomes of the leases: new holders, expiry, release")
 	flags.BoolVar(&o.renewals, "renewals", false, "with --watch, print each renewal as well")
-	o.printer.addFlags(cmd)
-	addClusterFlags(o.cluster, flags)
+	o.printer.AddFlags(cmd)
+	cliflags.AddCluster(o.cluster, flags)
 	return cmd
 }
 
@@ -100,18 +106,18 @@ func (o *leasesOptions) run(ctx context.Context) error {
 	if o.renewals && !o.watch {
 		return errors.New("--renewals goes with --watch")
 	}
-	if err := o.printer.complete(o.Out); err != nil {
+	if err := o.printer.Complete(o.Out); err != nil {
 		return err
 	}
-	contexts, err := contextsOf(o.cluster)
+	contexts, err := cliflags.Clusters(o.cluster)
 	if err != nil {
 		return err
 	}
-	ctx, cancel := withSignals(ctx, o.ErrOut, "stopped")
+	ctx, cancel := console.WithSignals(ctx, o.ErrOut, "stopped")
 	defer cancel()
 
-	progress := newProgress(o.ErrOut)
-	progress.line("reading leases")
+	progress := console.NewProgress(o.ErrOut)
+	progress.Line("reading leases")
 	clusters := make([]*leaseCluster, len(contexts))
 	failures := make([]error, len(contexts))
 	var wg sync.WaitGroup
@@ -119,7 +125,7 @@ func (o *leasesOptions) run(ctx context.Context) error {
 		wg.Go(func() { clusters[i], failures[i] = o.read(ctx, c) })
 	}
 	wg.Wait()
-	progress.done()
+	progress.Done()
 	clusters = slices.DeleteFunc(clusters, func(c *leaseCluster) bool { return c == nil })
 	failure := errors.Join(failures...)
 	if len(clusters) == 0 {
@@ -139,23 +145,23 @@ func (o *leasesOptions) run(ctx context.Context) error {
 	case failure != nil:
 		return failure
 	case o.expired && some:
-		return errChanged
+		return exit.ErrChanged
 	}
 	return nil
 }
 
 // read lists the leases of a cluster and finds their holders.
-func (o *leasesOptions) read(ctx context.Context, in clusterContext) (*leaseCluster, error) {
-	c := &leaseCluster{name: in.name, clock: leases.NewClock(o.now)}
+func (o *leasesOptions) read(ctx context.Context, in cliflags.Cluster) (*leaseCluster, error) {
+	c := &leaseCluster{name: in.Name, clock: leases.NewClock(o.now)}
 	c.query = leases.Query{Names: o.names, Selector: o.selector}
 	var err error
 	if !o.allNamespaces {
-		if c.query.Namespace, err = namespaceOf(in.flags); err != nil {
+		if c.query.Namespace, err = cliflags.NamespaceOf(in.Flags); err != nil {
 			return nil, err
 		}
-		c.named = valueOf(in.flags.Namespace) != ""
+		c.named = cliflags.ValueOf(in.Flags.Namespace) != ""
 	}
-	config, err := readOnlyConfig(in.flags)
+	config, err := cliflags.ReadOnlyConfig(in.Flags)
 	if err != nil {
 		return nil, err
 	}
@@ -167,52 +173,52 @@ func (o *leasesOptions) read(ctx context.Context, in clusterContext) (*leaseClus
 	}
 	c.reader = leases.NewReader(client)
 	c.resolver = leases.NewResolver(c.reader)
-	what := "list leases " + scopeOf(c.query.Namespace) + in.suffix()
+	what := "list leases " + explain.Scope(c.query.Namespace) + in.Suffix()
 	if c.items, c.resourceVersion, err = c.reader.List(ctx, c.query); err != nil {
 		return nil, explain.Error(err, what)
 	}
 	if missing := leases.Missing(c.query, c.items); len(missing) > 0 && !o.watch {
 		notFound := apierrors.NewNotFound(schema.GroupResource{Group: "coordination.k8s.io", Resource: "leases"}, strings.Join(missing, ", "))
-		return nil, explain.Error(notFound, "get leases "+scopeOf(c.query.Namespace)+in.suffix())
+		return nil, explain.Error(notFound, "get leases "+explain.Scope(c.query.Namespace)+in.Suffix())
 	}
 	var wg sync.WaitGroup
 	wg.Go(func() { c.resolver.Resolve(ctx, c.items) })
 	wg.Go(func() {
 		var err error
 		if c.candidates, err = c.reader.Candidates(ctx, c.query); err != nil {
-			fmt.Fprintln(o.ErrOut, "candidates are not shown:", explain.Error(err, "list leasecandidates"+in.suffix()))
+			fmt.Fprintln(o.ErrOut, "candidates are not shown:", explain.Error(err, "list leasecandidates"+in.Suffix()))
 		}
 	})
 	wg.Wait()
 	now := c.clock.Now()
 	for i := range c.items {
 		c.items[i] = c.items[i].At(now)
-		c.items[i].Context = in.name
+		c.items[i].Context = in.Name
 	}
 	for i := range c.candidates {
-		c.candidates[i].Context = in.name
+		c.candidates[i].Context = in.Name
 	}
 	o.remark(c, in)
 	return c, nil
 }
 
 // remark says on standard error what the reader of the table should know.
-func (o *leasesOptions) remark(c *leaseCluster, in clusterContext) {
+func (o *leasesOptions) remark(c *leaseCluster, in cliflags.Cluster) {
 	for what, err := range c.resolver.Gaps() {
-		fmt.Fprintf(o.ErrOut, "holders are not looked for among %s: %v\n", what, explain.Error(err, "list "+what+in.suffix()))
+		fmt.Fprintf(o.ErrOut, "holders are not looked for among %s: %v\n", what, explain.Error(err, "list "+what+in.Suffix()))
 	}
 	if offset := c.clock.Offset(); offset != 0 {
 		where := "ahead of"
 		if offset > 0 {
 			where = "behind"
 		}
-		fmt.Fprintf(o.ErrOut, "this machine's clock is %s %s the API server's%s; times are told by the latter\n", offset.Abs(), where, in.suffix())
+		fmt.Fprintf(o.ErrOut, "this machine's clock is %s %s the API server's%s; times are told by the latter\n", offset.Abs(), where, in.Suffix())
 	}
 }
 
 // show prints the leases and reports whether there was one.
 func (o *leasesOptions) show(clusters []*leaseCluster, several bool) (bool, error) {
-	list := state.LeaseList{APIVersion: apiVersion, Kind: "LeaseList", Items: []state.LeaseStatus{}}
+	list := state.LeaseList{APIVersion: about.APIVersion, Kind: "LeaseList", Items: []state.LeaseStatus{}}
 	for _, c := range clusters {
 		list.Items = append(list.Items, c.items...)
 		list.Candidates = append(list.Candidates, c.candidates...)
@@ -225,7 +231,7 @@ func (o *leasesOptions) show(clusters []*leaseCluster, several bool) (bool, erro
 	if len(list.Items) == 0 {
 		o.nothing(clusters)
 	}
-	if o.watch && !o.printer.forPeople() {
+	if o.watch && !o.printer.ForPeople() {
 		for _, l := range list.Items {
 			if err := o.printChange(leases.Change{Lease: l}, several); err != nil {
 				return false, err
@@ -234,7 +240,7 @@ func (o *leasesOptions) show(clusters []*leaseCluster, several bool) (bool, erro
 		return len(list.Items) > 0, nil
 	}
 	options := o.tableOptions(clusters, several)
-	err := o.printer.print(o.Out, found{
+	err := o.printer.Print(o.Out, printing.Found{
 		Document: func() any { return list },
 		Names:    func() []string { return leaseNames(list.Items) },
 		Table: func(wide bool) render.Table {
@@ -245,7 +251,7 @@ func (o *leasesOptions) show(clusters []*leaseCluster, several bool) (bool, erro
 			return render.Leases(list.Items, options)
 		},
 	})
-	if err == nil && o.printer.forPeople() && len(list.Candidates) > 0 {
+	if err == nil && o.printer.ForPeople() && len(list.Candidates) > 0 {
 		err = o.showCandidates(list.Candidates, options)
 	}
 	return len(list.Items) > 0, err
@@ -255,7 +261,7 @@ func (o *leasesOptions) showCandidates(list []state.LeaseCandidate, options rend
 	if _, err := io.WriteString(o.Out, "\n"); err != nil {
 		return err
 	}
-	return render.LeaseCandidates(list, options).Write(o.Out, render.TableOptions{NoHeaders: o.printer.noHeaders, Color: o.printer.color})
+	return render.LeaseCandidates(list, options).Write(o.Out, render.TableOptions{NoHeaders: o.printer.NoHeaders, Color: o.printer.Color})
 }
 
 func (o *leasesOptions) nothing(clusters []*leaseCluster) {
@@ -264,7 +270,7 @@ func (o *leasesOptions) nothing(clusters []*leaseCluster) {
 		what = "expired leases"
 	}
 	if namespace := clusters[0].query.Namespace; namespace != "" {
-		where = scopeOf(namespace)
+		where = explain.Scope(namespace)
 	}
 	hint := ""
 	if !o.allNamespaces && !clusters[0].named && clusters[0].query.Namespace != "kube-system" {
@@ -275,7 +281,7 @@ func (o *leasesOptions) nothing(clusters []*leaseCluster) {
 
 func (o *leasesOptions) tableOptions(clusters []*leaseCluster, several bool) render.LeaseOptions {
 	return render.LeaseOptions{
-		Times:      render.Times{Now: o.now(), Ages: isTerminal(o.Out)},
+		Times:      render.Times{Now: o.now(), Ages: console.IsTerminal(o.Out)},
 		Context:    several,
 		Namespace:  o.allNamespaces,
 		GroupNodes: !o.nodes && len(o.names) == 0 && clusters[0].query.Namespace != leases.NodeNamespace,
@@ -300,14 +306,14 @@ type leaseChange struct {
 }
 
 func (o *leasesOptions) printChange(change leases.Change, several bool) error {
-	return o.printer.print(o.Out, found{
+	return o.printer.Print(o.Out, printing.Found{
 		Document: func() any {
-			return leaseChange{APIVersion: apiVersion, Kind: "Lease", LeaseStatus: change.Lease, Change: change.What}
+			return leaseChange{APIVersion: about.APIVersion, Kind: "Lease", LeaseStatus: change.Lease, Change: change.What}
 		},
 		Names: func() []string { return leaseNames([]state.LeaseStatus{change.Lease}) },
 		Table: func(wide bool) render.Table {
 			return render.Leases([]state.LeaseStatus{change.Lease}, render.LeaseOptions{
-				Times: render.Times{Now: o.now(), Ages: isTerminal(o.Out)}, Wide: wide,
+				Times: render.Times{Now: o.now(), Ages: console.IsTerminal(o.Out)}, Wide: wide,
 				Context: several, Namespace: o.allNamespaces, Changes: []string{change.What},
 			})
 		},
@@ -323,11 +329,11 @@ func (o *leasesOptions) follow(ctx context.Context, clusters []*leaseCluster, se
 	var wg sync.WaitGroup
 	for i, c := range clusters {
 		wg.Go(func() {
-			in := clusterContext{name: c.name}
+			in := cliflags.Cluster{Name: c.name}
 			err := c.reader.Follow(ctx, c.query, c.items, c.resourceVersion, leases.FollowOptions{
 				Now: c.clock.Now, After: time.After,
 				Lost: func(err error) {
-					fmt.Fprintln(o.ErrOut, "lost, trying again:", explain.Error(err, "watch leases "+scopeOf(c.query.Namespace)+in.suffix()))
+					fmt.Fprintln(o.ErrOut, "lost, trying again:", explain.Error(err, "watch leases "+explain.Scope(c.query.Namespace)+in.Suffix()))
 				},
 			}, func(change leases.Change) error {
 				if change.Renewal && !o.renewals || o.expired && change.Lease.State != state.LeaseExpired {
@@ -343,7 +349,7 @@ func (o *leasesOptions) follow(ctx context.Context, clusters []*leaseCluster, se
 				defer printing.Unlock()
 				return o.printChange(change, several)
 			})
-			if failures[i] = explain.Error(err, "watch leases "+scopeOf(c.query.Namespace)+in.suffix()); err != nil {
+			if failures[i] = explain.Error(err, "watch leases "+explain.Scope(c.query.Namespace)+in.Suffix()); err != nil {
 				cancel()
 			}
 		})

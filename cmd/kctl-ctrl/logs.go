@@ -15,6 +15,8 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/klog/v2/textlogger"
 
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/about"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/console"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -28,18 +30,18 @@ const maxLogSize = 16 << 20
 func openLog(path string) (io.WriteCloser, error) {
 	named := path != ""
 	if !named {
-		dir, err := stateDir()
+		dir, err := about.StateDir()
 		if err != nil {
-			return discard{}, err
+			return console.Discard{}, err
 		}
 		if err := os.MkdirAll(dir, 0o700); err != nil {
-			return discard{}, fmt.Errorf("make the directory for logs: %w", err)
+			return console.Discard{}, fmt.Errorf("make the directory for logs: %w", err)
 		}
-		path = filepath.Join(dir, logName)
+		path = filepath.Join(dir, about.LogName)
 	}
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {
-		return discard{}, fmt.Errorf("open the log: %w", err)
+		return console.Discard{}, fmt.Errorf("open the log: %w", err)
 	}
 	info, err := file.Stat()
 	if err == nil && !info.Mode().IsRegular() {
@@ -49,7 +51,7 @@ func openLog(path string) (io.WriteCloser, error) {
 		err = file.Chmod(0o600)
 	}
 	if err != nil {
-		return discard{}, errors.Join(fmt.Errorf("open the log: %w", err), file.Close())
+		return console.Discard{}, errors.Join(fmt.Errorf("open the log: %w", err), file.Close())
 	}
 	bounded := &boundedLog{file: file, most: maxLogSize}
 	if named {

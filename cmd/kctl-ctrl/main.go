@@ -12,6 +12,8 @@ import (
 
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/console"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/exit"
 	_ "github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/untranslated"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/sandbox/controlplane"
 )
@@ -27,12 +29,12 @@ func main() {
 // or when the user leaves one that does not end.
 func execute(ctx context.Context, args []string, streams genericiooptions.IOStreams) int {
 	silenceKlog()
-	streams.Out, streams.ErrOut = inertUnlessTerminal(streams.Out), inertUnlessTerminal(streams.ErrOut)
+	streams.Out, streams.ErrOut = console.InertUnlessTerminal(streams.Out), console.InertUnlessTerminal(streams.ErrOut)
 	root := newRoot(args[0], streams)
 	root.SetArgs(commandArgs(args))
-	ctx, left := leavable(ctx)
+	ctx, left := console.Leavable(ctx)
 	ended := make(chan int, 1)
-	go func() { ended <- exitCode(root.ExecuteContext(ctx), streams.ErrOut) }()
+	go func() { ended <- exit.Code(root.ExecuteContext(ctx), streams.ErrOut) }()
 	select {
 	case code := <-ended:
 		return code

@@ -8,6 +8,7 @@ import (
 
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/exit"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/programtest"
 )
 
@@ -21,7 +22,7 @@ func TestPluginBehindTheScreen(t *testing.T) {
 	x := onTerminalAs(t, p.Env(), 100, 30, "tui")
 	x.shows("Controllers", "deployment")
 	x.press(":leases<enter>").shows("Leases", "apiserver-").press("q")
-	if code := x.ends(); code != exitOK {
+	if code := x.ends(); code != exit.OK {
 		t.Errorf("exit code %d", code)
 	}
 	if p.Times() == 0 {

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/cliflags"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/approve"
 	"github.com/kctl-ctrl/kctl-ctrl/render"
 )
@@ -17,7 +18,7 @@ func newPolicyCommand(streams genericiooptions.IOStreams) *cobra.Command {
 		Short: "Check a policy for --approve-policy, and print its schema",
 		Long: `An ApprovePolicy says which writes may leave without a question, and how many, for
 'run --approve-policy FILE' and 'exec --approve-policy FILE'. See docs/policy.md.`,
-		Args: onlyCommands,
+		Args: cliflags.OnlyCommands,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	ofCommand := false
@@ -58,7 +59,7 @@ func newPolicyCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	cmd.AddCommand(validate, &cobra.Command{
 		Use:   "schema",
 		Short: "Print the JSON schema of a policy, for editors",
-		Args:  noArguments,
+		Args:  cliflags.NoArguments,
 		RunE: func(*cobra.Command, []string) error {
 			_, err := streams.Out.Write(approve.Schema())
 			return err

@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/userconfig"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/connect"
 )
 
@@ -10,7 +11,7 @@ import (
 // another one of the kubeconfig that leads to the same API server. The files are
 // read as they are now.
 func (o *runOptions) unprotected(name string) error {
-	config, err := loadConfig(os.Getenv)
+	config, err := userconfig.Load(os.Getenv)
 	if err != nil {
 		return err
 	}
@@ -23,5 +24,5 @@ func (o *runOptions) unprotected(name string) error {
 	if err != nil {
 		return connect.LoadError(err)
 	}
-	return config.allows(name, target, kubeconfig)
+	return config.Allows(name, target, kubeconfig)
 }

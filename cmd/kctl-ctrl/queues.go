@@ -16,6 +16,11 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/about"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/cliflags"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/console"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/exit"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/printing"
 	"github.com/kctl-ctrl/kctl-ctrl/render"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/attach"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/explain"
@@ -26,7 +31,7 @@ import (
 type queuesOptions struct {
 	genericiooptions.IOStreams
 	cluster *genericclioptions.ConfigFlags
-	printer *outputPrinter
+	printer *printing.Printer
 	attach  attachFlags
 	flags   *pflag.FlagSet
 	now     func() time.Time
@@ -48,7 +53,7 @@ const keysShown = 100
 
 func newGetQueuesCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	o := &queuesOptions{
-		IOStreams: streams, cluster: genericclioptions.NewConfigFlags(true), printer: newPrinter(), now: time.Now,
+		IOStreams: streams, cluster: genericclioptions.NewConfigFlags(true), printer: printing.New(), now: time.Now,
 	}
 	cmd := &cobra.Command{
 		Use:     "queues [NAME...]",
@@ -114,8 +119,8 @@ With --from it answers from a recording instead, at its end or at the time that
 	flags.BoolVarP(&o.watch, "watch", "w", false, "look again every --interval, until interrupted")
 	o.attach.addTo(cmd)
 	o.attach.recording.addTo(cmd)
-	o.printer.addFlags(cmd)
-	addClusterFlags(o.cluster, flags)
+	o.printer.AddFlags(cmd)
+	cliflags.AddCluster(o.cluster, flags)
 	_ = cmd.RegisterFlagCompletionFunc("metrics-from", cobra.FixedCompletions(append([]string{"pod/"}, metrics.Components()...), cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace))
 	return cmd
 }
@@ -152,20 +157,20 @@ func (o *queuesOptions) validate() error {
 		return fmt.Errorf("--check %s: a figure per second takes two looks: --interval must not be 0", o.check)
 	}
 	modes := append(o.attach.noEffects(),
-		noEffect{o.source.url != "", append(clusterFlags(), "namespace"), "with --metrics-url, which needs no kubeconfig: leave one of them out, or use --metrics-from"},
-		noEffect{o.source.given(), []string{"for", "controllers"}, "with --metrics-from and --metrics-url, which start no controllers here: name queues instead"},
-		noEffect{!o.source.given() && !o.watch && (!metrics.NeedRates(o.checks) || o.attach.recording.given()), []string{"interval"}, "without --watch, --metrics-from, --metrics-url or --check of a rate: add one, or leave this out"},
+		cliflags.NoEffect{In: o.source.url != "", Flags: append(cliflags.ClusterNames(), "namespace"), Why: "with --metrics-url, which needs no kubeconfig: leave one of them out, or use --metrics-from"},
+		cliflags.NoEffect{In: o.source.given(), Flags: []string{"for", "controllers"}, Why: "with --metrics-from and --metrics-url, which start no controllers here: name queues instead"},
+		cliflags.NoEffect{In: !o.source.given() && !o.watch && (!metrics.NeedRates(o.checks) || o.attach.recording.given()), Flags: []string{"interval"}, Why: "without --watch, --metrics-from, --metrics-url or --check of a rate: add one, or leave this out"},
 	)
-	return errors.Join(o.attach.check(), o.printer.complete(o.Out), refuseNoEffect(o.flags, modes...))
+	return errors.Join(o.attach.check(), o.printer.Complete(o.Out), cliflags.RefuseNoEffect(o.flags, modes...))
 }
 
 func (o *queuesOptions) run(ctx context.Context) error {
 	if err := o.validate(); err != nil {
 		return err
 	}
-	ctx, cancel := withSignals(ctx, o.ErrOut, "stopped")
+	ctx, cancel := console.WithSignals(ctx, o.ErrOut, "stopped")
 	defer cancel()
-	contexts, err := contextsOf(o.cluster)
+	contexts, err := cliflags.Clusters(o.cluster)
 	if err != nil {
 		return err
 	}
@@ -195,18 +200,18 @@ func (o *queuesOptions) run(ctx context.Context) error {
 }
 
 // read looks once, in each context.
-func (o *queuesOptions) read(ctx context.Context, contexts []clusterContext) ([]state.QueueStats, state.Process, error) {
+func (o *queuesOptions) read(ctx context.Context, contexts []cliflags.Cluster) ([]state.QueueStats, state.Process, error) {
 	switch {
 	case o.source.url != "":
 		return o.scrapeURL(ctx)
 	case o.source.given():
-		return o.inEach(contexts, func(in clusterContext) ([]state.QueueStats, state.Process, error) {
+		return o.inEach(contexts, func(in cliflags.Cluster) ([]state.QueueStats, state.Process, error) {
 			return o.scrapePod(ctx, in)
 		})
 	case o.attach.attach != "" && o.attach.attach != attachNone && len(contexts) > 1:
 		return nil, state.Process{}, errors.New("--attach names one process: give one --context, or none")
 	}
-	return o.inEach(contexts, func(in clusterContext) ([]state.QueueStats, state.Process, error) {
+	return o.inEach(contexts, func(in cliflags.Cluster) ([]state.QueueStats, state.Process, error) {
 		// One after the other: where loops have to be started, those of one cluster
 		// end before those of the next begin.
 		host, closing, err := o.attach.openIn(ctx, o.IOStreams, in)
@@ -240,7 +245,7 @@ func (o *queuesOptions) withRates(ctx context.Context, host attach.Host, queues 
 }
 
 func (o *queuesOptions) query() attach.QueueQuery {
-	if o.keys || !o.printer.forPeople() {
+	if o.keys || !o.printer.ForPeople() {
 		return attach.QueueQuery{Keys: keysShown}
 	}
 	return attach.QueueQuery{}
@@ -248,7 +253,7 @@ func (o *queuesOptions) query() attach.QueueQuery {
 
 // inEach reads the queues of each context. What fails in one of several is a
 // warning.
-func (o *queuesOptions) inEach(contexts []clusterContext, read func(clusterContext) ([]state.QueueStats, state.Process, error)) ([]state.QueueStats, state.Process, error) {
+func (o *queuesOptions) inEach(contexts []cliflags.Cluster, read func(cliflags.Cluster) ([]state.QueueStats, state.Process, error)) ([]state.QueueStats, state.Process, error) {
 	if len(contexts) == 1 {
 		return read(contexts[0])
 	}
@@ -258,11 +263,11 @@ func (o *queuesOptions) inEach(contexts []clusterContext, read func(clusterConte
 	for _, in := range contexts {
 		queues, process, err := read(in)
 		if err != nil {
-			failures = append(failures, fmt.Errorf("context %s: %w", in.name, err))
+			failures = append(failures, fmt.Errorf("context %s: %w", in.Name, err))
 			continue
 		}
 		for i := range queues {
-			queues[i].Context = in.name
+			queues[i].Context = in.Name
 		}
 		all = append(all, queues...)
 		sources = append(sources, process.Source)
@@ -284,7 +289,7 @@ func (o *queuesOptions) arrange(queues []state.QueueStats) ([]state.QueueStats, 
 		return nil, err
 	}
 	by := o.sortBy
-	if by == "" && o.printer.forPeople() {
+	if by == "" && o.printer.ForPeople() {
 		by = "depth"
 	}
 	if compare := queueOrders[by]; compare != nil {
@@ -366,9 +371,9 @@ type queueList struct {
 }
 
 func (o *queuesOptions) print(queues []state.QueueStats, process state.Process) error {
-	err := o.printer.print(o.Out, found{
+	err := o.printer.Print(o.Out, printing.Found{
 		Document: func() any {
-			return queueList{APIVersion: apiVersion, Kind: "QueueList", Process: process, Items: queues}
+			return queueList{APIVersion: about.APIVersion, Kind: "QueueList", Process: process, Items: queues}
 		},
 		Names: func() []string {
 			names := make([]string, len(queues))
@@ -379,7 +384,7 @@ func (o *queuesOptions) print(queues []state.QueueStats, process state.Process) 
 		},
 		Table: func(wide bool) render.Table { return o.queueTable(queues, wide) },
 	})
-	if err != nil || !o.printer.forPeople() {
+	if err != nil || !o.printer.ForPeople() {
 		return err
 	}
 	if len(queues) == 0 {
@@ -396,7 +401,7 @@ func (o *queuesOptions) queueTable(queues []state.QueueStats, wide bool) render.
 }
 
 func (o *queuesOptions) printKeys(queues []state.QueueStats) error {
-	table := render.QueueKeys(queues, render.Times{Now: o.now(), Ages: isTerminal(o.Out)})
+	table := render.QueueKeys(queues, render.Times{Now: o.now(), Ages: console.IsTerminal(o.Out)})
 	if len(table.Rows) == 0 {
 		fmt.Fprintln(o.ErrOut, "No keys: nothing is ready, waiting or being processed.")
 		return nil
@@ -404,7 +409,7 @@ func (o *queuesOptions) printKeys(queues []state.QueueStats) error {
 	if _, err := io.WriteString(o.Out, "\n"); err != nil {
 		return err
 	}
-	return table.Write(o.Out, render.TableOptions{NoHeaders: o.printer.noHeaders})
+	return table.Write(o.Out, render.TableOptions{NoHeaders: o.printer.NoHeaders})
 }
 
 // checked is the probe's answer. A bound that nothing measures is an error, and so
@@ -429,7 +434,7 @@ func (o *queuesOptions) checked(queues []state.QueueStats) error {
 	}
 	switch {
 	case exceeded:
-		return errChanged
+		return exit.ErrChanged
 	case len(o.attach.unsynced) > 0:
 		return missingTypes(o.attach.unsynced)
 	case len(o.checks) == 0:

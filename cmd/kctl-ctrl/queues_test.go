@@ -15,6 +15,8 @@ import (
 
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/exit"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/printing"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/metrics"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
@@ -51,7 +53,7 @@ func TestHostileMetrics(t *testing.T) {
 			args = append(args, "-o", format)
 		}
 		code, stdout, stderr := call(t, args...)
-		if code != exitChanged || !strings.Contains(stdout, "evil") || !strings.Contains(stderr, "depth is 7, more than 5") {
+		if code != exit.Changed || !strings.Contains(stdout, "evil") || !strings.Contains(stderr, "depth is 7, more than 5") {
 			t.Errorf("-o %s: code %d, %q, %q", format, code, stdout, stderr)
 		}
 		if strings.ContainsAny(stdout+stderr, "\x1b\x07\u202e\u009b") {
@@ -71,19 +73,19 @@ func TestProbe(t *testing.T) {
 		code   int
 		stderr string
 	}{
-		{"within", good, "depth=3,oldest=400s", exitOK, ""},
-		{"over", good, "depth=100,oldest=5m", exitChanged, "q: oldest is 6m40s, more than 5m0s"},
-		{"not measured", good, "work=1s", exitError, "none of these queues tells that"},
-		{"no queues at all", func(int) (int, string) { return http.StatusOK, "go_goroutines 7\n" }, "depth=1", exitError, "none of these queues tells that"},
-		{"no metrics", func(int) (int, string) { return http.StatusOK, "<html>\n" }, "depth=1", exitError, "not a metrics text"},
-		{"not found", func(int) (int, string) { return http.StatusNotFound, "nope\x1b[31m" }, "depth=1", exitError, `404 Not Found ("nope\x1b[31m")`},
-		{"unauthorised", func(int) (int, string) { return http.StatusUnauthorized, "" }, "depth=1", exitError, "401 Unauthorized"},
+		{"within", good, "depth=3,oldest=400s", exit.OK, ""},
+		{"over", good, "depth=100,oldest=5m", exit.Changed, "q: oldest is 6m40s, more than 5m0s"},
+		{"not measured", good, "work=1s", exit.Failed, "none of these queues tells that"},
+		{"no queues at all", func(int) (int, string) { return http.StatusOK, "go_goroutines 7\n" }, "depth=1", exit.Failed, "none of these queues tells that"},
+		{"no metrics", func(int) (int, string) { return http.StatusOK, "<html>\n" }, "depth=1", exit.Failed, "not a metrics text"},
+		{"not found", func(int) (int, string) { return http.StatusNotFound, "nope\x1b[31m" }, "depth=1", exit.Failed, `404 Not Found ("nope\x1b[31m")`},
+		{"unauthorised", func(int) (int, string) { return http.StatusUnauthorized, "" }, "depth=1", exit.Failed, "401 Unauthorized"},
 		{"gone the second time", func(n int) (int, string) {
 			if n > 1 {
 				return http.StatusServiceUnavailable, "over"
 			}
 			return good(n)
-		}, "depth=1", exitError, "503"},
+		}, "depth=1", exit.Failed, "503"},
 	} {
 		code, stdout, stderr := call(t, "get", "queues", "--metrics-url", exposition(t, test.text), "--interval=1ms", "--check", test.check)
 		if code != test.code || !strings.Contains(stderr, test.stderr) || test.stderr == "" && stderr != "" {
@@ -105,13 +107,13 @@ func TestProbeOfWhatIsMissing(t *testing.T) {
 		names           []string
 		want            int
 	}{
-		"all seen":                {"depth=7", 0, 0, nil, exitOK},
-		"loops missing":           {"depth=7", 3, 0, nil, exitError},
-		"loops missing, over":     {"depth=6", 3, 0, nil, exitChanged},
-		"others than those named": {"depth=7", 3, 0, []string{"q"}, exitOK},
-		"no check":                {"", 3, 1, nil, exitOK},
-		"a context missing":       {"depth=7", 0, 1, []string{"q"}, exitError},
-		"a context missing, over": {"depth=6", 0, 1, nil, exitChanged},
+		"all seen":                {"depth=7", 0, 0, nil, exit.OK},
+		"loops missing":           {"depth=7", 3, 0, nil, exit.Failed},
+		"loops missing, over":     {"depth=6", 3, 0, nil, exit.Changed},
+		"others than those named": {"depth=7", 3, 0, []string{"q"}, exit.OK},
+		"no check":                {"", 3, 1, nil, exit.OK},
+		"a context missing":       {"depth=7", 0, 1, []string{"q"}, exit.Failed},
+		"a context missing, over": {"depth=6", 0, 1, nil, exit.Changed},
 	} {
 		var words bytes.Buffer
 		o := &queuesOptions{IOStreams: genericiooptions.IOStreams{ErrOut: &words}, names: c.names, unread: c.unread, attach: attachFlags{missing: c.missing}}
@@ -121,7 +123,7 @@ func TestProbeOfWhatIsMissing(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if code := exitCode(o.checked(queues), &words); code != c.want || code == exitError && !strings.Contains(words.String(), "what was seen is within its bounds") {
+		if code := exit.Code(o.checked(queues), &words); code != c.want || code == exit.Failed && !strings.Contains(words.String(), "what was seen is within its bounds") {
 			t.Errorf("%s: code %d, %q", name, code, words.String())
 		}
 	}
@@ -131,12 +133,12 @@ func TestProbeOfWhatIsMissing(t *testing.T) {
 func TestQueuesInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	url := exposition(t, func(int) (int, string) {
-		cancel(errInterrupted)
+		cancel(exit.ErrInterrupted)
 		return http.StatusOK, "workqueue_depth{name=\"q\"} 3\n"
 	})
 	var out, words bytes.Buffer
 	code := execute(ctx, []string{"kctl-ctrl", "get", "queues", "--metrics-url", url, "--interval=1h"}, genericiooptions.IOStreams{In: strings.NewReader(""), Out: &out, ErrOut: &words})
-	if code != exitInterrupted || out.Len() > 0 {
+	if code != exit.Interrupted || out.Len() > 0 {
 		t.Errorf("code %d, %q, %q", code, out.String(), words.String())
 	}
 }
@@ -157,7 +159,7 @@ func TestQueueOrder(t *testing.T) {
 		"name":  "also none, deep, none, unknown",
 		"adds":  "unknown, none, deep, also none",
 	} {
-		o := &queuesOptions{printer: newPrinter(), sortBy: by}
+		o := &queuesOptions{printer: printing.New(), sortBy: by}
 		got, err := o.arrange(queues)
 		if err != nil {
 			t.Fatal(err)
@@ -217,7 +219,7 @@ func TestStalledQueueFailsProbes(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, _, stderr := call(t, "get", "queues", "--from", file, "--check", "depth=100")
-	if code != exitChanged || !strings.Contains(stderr, "deployment-controller/deployment: stalled: 1 key is ready while 5 workers are idle") {
+	if code != exit.Changed || !strings.Contains(stderr, "deployment-controller/deployment: stalled: 1 key is ready while 5 workers are idle") {
 		t.Errorf("code %d, %q", code, stderr)
 	}
 

@@ -15,6 +15,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/cliflags"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/console"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard"
 	"github.com/kctl-ctrl/kctl-ctrl/render"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/connect"
@@ -73,7 +75,7 @@ func explainURL(err error) error {
 }
 
 // scrapePod reads the metrics of a pod through the API server.
-func (o *queuesOptions) scrapePod(ctx context.Context, in clusterContext) (queues []state.QueueStats, process state.Process, err error) {
+func (o *queuesOptions) scrapePod(ctx context.Context, in cliflags.Cluster) (queues []state.QueueStats, process state.Process, err error) {
 	err = o.withPod(ctx, in, func(client *connect.MetricsClient, source string) error {
 		process.Source = source
 		queues, err = o.scrapeTwice(ctx, client)
@@ -85,12 +87,12 @@ func (o *queuesOptions) scrapePod(ctx context.Context, in clusterContext) (queue
 // withPod finds the pod that was asked for, and calls use with a client for its
 // metrics; a second time where the first spoke TLS to plain text, or the other
 // way round, and the scheme was a guess.
-func (o *queuesOptions) withPod(ctx context.Context, in clusterContext, use func(client *connect.MetricsClient, source string) error) error {
-	namespace, err := namespaceOf(in.flags)
+func (o *queuesOptions) withPod(ctx context.Context, in cliflags.Cluster, use func(client *connect.MetricsClient, source string) error) error {
+	namespace, err := cliflags.NamespaceOf(in.Flags)
 	if err != nil {
 		return err
 	}
-	reading, err := readOnlyConfig(in.flags)
+	reading, err := cliflags.ReadOnlyConfig(in.Flags)
 	if err != nil {
 		return err
 	}
@@ -105,9 +107,9 @@ func (o *queuesOptions) withPod(ctx context.Context, in clusterContext, use func
 	if endpoint.Remark != "" {
 		fmt.Fprintln(o.ErrOut, "warning:", render.Sanitise(endpoint.Remark))
 	}
-	err = o.withEndpoint(ctx, in.flags, endpoint, use)
+	err = o.withEndpoint(ctx, in.Flags, endpoint, use)
 	if err != nil && endpoint.Guessed && wrongScheme(err) {
-		err = o.withEndpoint(ctx, in.flags, endpoint.Other(), use)
+		err = o.withEndpoint(ctx, in.Flags, endpoint.Other(), use)
 	}
 	return err
 }
@@ -150,7 +152,7 @@ func forwardConfig(flags *genericclioptions.ConfigFlags, namespace, pod string) 
 	if err != nil {
 		return nil, err
 	}
-	return target.Config(g.Wrap, connect.Limits{QPS: readQPS, Burst: readBurst})
+	return target.Config(g.Wrap, connect.Limits{QPS: cliflags.ReadQPS, Burst: cliflags.ReadBurst})
 }
 
 // client makes the client for one metrics text; its guard lets nothing else
@@ -173,9 +175,9 @@ func (m *metricsFlags) client(text string, config *rest.Config, forward *connect
 
 // scrapeTwice reads a process's metrics, and once more for the rates.
 func (o *queuesOptions) scrapeTwice(ctx context.Context, client *connect.MetricsClient) ([]state.QueueStats, error) {
-	progress := newProgress(o.ErrOut)
-	defer progress.done()
-	progress.line("reading metrics")
+	progress := console.NewProgress(o.ErrOut)
+	defer progress.Done()
+	progress.Line("reading metrics")
 	before, err := o.scrapeOnce(ctx, client)
 	if err != nil {
 		return nil, err
@@ -183,7 +185,7 @@ func (o *queuesOptions) scrapeTwice(ctx context.Context, client *connect.Metrics
 	if o.interval == 0 {
 		return before.Queues(nil), nil
 	}
-	progress.line("reading metrics again in " + o.interval.String())
+	progress.Line("reading metrics again in " + o.interval.String())
 	timer := time.NewTimer(o.interval)
 	defer timer.Stop()
 	select {

@@ -22,6 +22,8 @@ import (
 	"k8s.io/client-go/tools/portforward"
 	"k8s.io/streaming/pkg/httpstream"
 	"k8s.io/streaming/pkg/httpstream/spdy"
+
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/exit"
 )
 
 // controlPlane stands for an API server with two kube-controller-managers, of
@@ -141,7 +143,7 @@ func TestMetricsFromLeader(t *testing.T) {
 	args := []string{"get", "queues", "--kubeconfig", c.kubeconfig(t), "--metrics-from=kube-controller-manager", "--interval=1ms"}
 
 	code, stdout, stderr := call(t, args...)
-	if code != exitError || !strings.Contains(stderr, "--insecure-metrics sends it all the same") || strings.Count(strings.TrimSpace(stderr), "\n") > 0 {
+	if code != exit.Failed || !strings.Contains(stderr, "--insecure-metrics sends it all the same") || strings.Count(strings.TrimSpace(stderr), "\n") > 0 {
 		t.Errorf("without leave to send the token: code %d, %q, %q", code, stdout, stderr)
 	}
 	if slices.Contains(c.tokens, "Bearer secret") {
@@ -149,7 +151,7 @@ func TestMetricsFromLeader(t *testing.T) {
 	}
 
 	code, stdout, stderr = call(t, append(args, "--insecure-metrics", "-o", "json")...)
-	if code != exitOK || stderr != "" || !strings.Contains(stdout, `"source": "pod kube-system/kube-controller-manager-b, port 10257"`) || !strings.Contains(stdout, `"depth": 4`) {
+	if code != exit.OK || stderr != "" || !strings.Contains(stdout, `"source": "pod kube-system/kube-controller-manager-b, port 10257"`) || !strings.Contains(stdout, `"depth": 4`) {
 		t.Errorf("with it: code %d, %q, %q", code, stdout, stderr)
 	}
 
@@ -162,7 +164,7 @@ func TestMetricsFromLeader(t *testing.T) {
 	}
 	// The certificate is of that authority, but not for localhost.
 	code, _, stderr = call(t, append(args, "--metrics-ca", ca)...)
-	if code != exitError || !strings.Contains(stderr, "its certificate proves nothing") {
+	if code != exit.Failed || !strings.Contains(stderr, "its certificate proves nothing") {
 		t.Errorf("with an authority: code %d, %q", code, stderr)
 	}
 	for _, request := range c.requests {

@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"time"
 
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/cliflags"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/console"
 	"github.com/kctl-ctrl/kctl-ctrl/render"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/connect"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/metrics"
@@ -14,7 +16,7 @@ import (
 
 // follow looks at the queues again and again until the user has enough or the
 // process is gone.
-func (o *queuesOptions) follow(ctx context.Context, in clusterContext) error {
+func (o *queuesOptions) follow(ctx context.Context, in cliflags.Cluster) error {
 	switch {
 	case o.source.url != "":
 		client, err := o.source.client(o.source.url, nil, nil)
@@ -81,12 +83,12 @@ func (o *queuesOptions) watching(ctx context.Context, look func() ([]state.Queue
 // printChanges draws the table again on a terminal; elsewhere it prints the
 // queues that changed.
 func (o *queuesOptions) printChanges(before, now []state.QueueStats, process state.Process, first bool) error {
-	if o.printer.forPeople() && isTerminal(o.Out) {
+	if o.printer.ForPeople() && console.IsTerminal(o.Out) {
 		if !first {
 			fmt.Fprint(o.Out, clearScreen)
 		}
-		table := o.queueTable(now, o.printer.format() == "wide")
-		if err := table.Write(o.Out, render.TableOptions{NoHeaders: o.printer.noHeaders, Color: o.printer.color}); err != nil || !o.keys {
+		table := o.queueTable(now, o.printer.Format() == "wide")
+		if err := table.Write(o.Out, render.TableOptions{NoHeaders: o.printer.NoHeaders, Color: o.printer.Color}); err != nil || !o.keys {
 			return err
 		}
 		return o.printKeys(now)

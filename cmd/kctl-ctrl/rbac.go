@@ -14,6 +14,10 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
 
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/cliflags"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/console"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/exit"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/printing"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/election"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/rights"
@@ -91,7 +95,7 @@ With --check, the exit code is 1 if you lack something, and 0 if you do not.`,
 
   # May I?
   kctl-ctrl rbac --controllers=deployment --mode=active --check >/dev/null`,
-		Args: noArguments,
+		Args: cliflags.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
 	flags := cmd.Flags()
@@ -109,7 +113,7 @@ With --check, the exit code is 1 if you lack something, and 0 if you do not.`,
 	if o.controllers != nil {
 		o.controllers.AddElectionFlags(flags)
 	}
-	addClusterFlags(o.kubeconfig, flags)
+	cliflags.AddCluster(o.kubeconfig, flags)
 	_ = cmd.RegisterFlagCompletionFunc("bind", cobra.FixedCompletions([]string{"user:", "group:", "serviceaccount:"}, cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace))
 	_ = cmd.RegisterFlagCompletionFunc("mode", cobra.FixedCompletions([]string{"observe", "dry-run", "dry-run=server", "active"}, cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("verbs", cobra.FixedCompletions(o.knownVerbs(), cobra.ShellCompDirectiveNoFileComp))
@@ -125,7 +129,7 @@ func (o *rbacOptions) complete() error {
 	if o.use, err = rights.ParseMode(o.mode); err != nil {
 		return fmt.Errorf("--mode: %w", err)
 	}
-	if err := checkFormat(o.output, "yaml", "json"); err != nil {
+	if err := printing.CheckFormat(o.output, "yaml", "json"); err != nil {
 		return err
 	}
 	for _, text := range o.bind {
@@ -168,14 +172,14 @@ func (o *rbacOptions) complete() error {
 	case o.check && o.offline:
 		return errors.New("--check asks the server and --offline does not: leave one out")
 	}
-	return refuseNoEffect(o.flags, noEffect{o.offline, clusterFlags(), "with --offline, which asks no server: leave one of them out"})
+	return cliflags.RefuseNoEffect(o.flags, cliflags.NoEffect{In: o.offline, Flags: cliflags.ClusterNames(), Why: "with --offline, which asks no server: leave one of them out"})
 }
 
 func (o *rbacOptions) run(ctx context.Context) error {
 	if err := o.complete(); err != nil {
 		return err
 	}
-	ctx, cancel := withSignals(ctx, o.ErrOut, "stopped")
+	ctx, cancel := console.WithSignals(ctx, o.ErrOut, "stopped")
 	defer cancel()
 	rules, err := o.rules()
 	if err != nil {
@@ -211,7 +215,7 @@ func (o *rbacOptions) run(ctx context.Context) error {
 		fmt.Fprintln(o.ErrOut, render.Sanitise(fmt.Sprintf("you lack: %s %s%s, for %s", strings.Join(rule.Verbs, ", "), rule.What(), where, rule.NeededBy())))
 	}
 	if o.check {
-		return errChanged
+		return exit.ErrChanged
 	}
 	return nil
 }
@@ -273,7 +277,7 @@ func readsSecrets(r rights.Rule) bool {
 
 func (o *rbacOptions) print(roles []rights.Role) error {
 	if o.output == "json" {
-		return printDocument(o.Out, "json", rights.List(roles, o.subjects))
+		return printing.Document(o.Out, "json", rights.List(roles, o.subjects))
 	}
 	text, err := rights.YAML(roles, o.subjects)
 	if err != nil {
@@ -288,7 +292,7 @@ func (o *rbacOptions) lacks(ctx context.Context, rules []rights.Rule) ([]rights.
 	if _, err := connect.TargetOf(o.kubeconfig.ToRawKubeConfigLoader()); err != nil {
 		return nil, err
 	}
-	config, err := readOnlyConfig(o.kubeconfig)
+	config, err := cliflags.ReadOnlyConfig(o.kubeconfig)
 	if err != nil {
 		return nil, err
 	}
@@ -300,9 +304,9 @@ func (o *rbacOptions) lacks(ctx context.Context, rules []rights.Rule) ([]rights.
 	for _, rule := range rules {
 		all = append(all, rule.Rights()...)
 	}
-	progress := newProgress(o.ErrOut)
-	defer progress.done()
-	progress.line("asking what you may")
+	progress := console.NewProgress(o.ErrOut)
+	defer progress.Done()
+	progress.Line("asking what you may")
 	missing, err := rights.Missing(ctx, client, all)
 	if err != nil {
 		return nil, explain.Error(err, "ask the API server what you may")

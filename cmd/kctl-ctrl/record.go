@@ -14,6 +14,10 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/about"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/cliflags"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/console"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/printing"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/recording"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
@@ -66,7 +70,7 @@ func (r *recordFlags) start(s *session) (*recorder, error) {
 	if r.file == "" {
 		return &recorder{}, nil
 	}
-	writer, err := recording.Start(s.hub, r.file, recording.WriterOptions{Version: programVersion().Version, Replace: r.force, MaxBytes: r.bytes})
+	writer, err := recording.Start(s.hub, r.file, recording.WriterOptions{Version: about.Version().Version, Replace: r.force, MaxBytes: r.bytes})
 	if errors.Is(err, recording.ErrExists) {
 		err = fmt.Errorf("%w: --force replaces it", err)
 	}
@@ -135,8 +139,8 @@ func (r *recorder) follow(streams genericiooptions.IOStreams, end context.Cancel
 	f := recordFollower{done: make(chan struct{})}
 	go func() {
 		defer close(f.done)
-		line := newStatusLine(streams.ErrOut)
-		defer line.done()
+		line := console.NewStatusLine(streams.ErrOut)
+		defer line.Done()
 		ticker := time.NewTicker(time.Second)
 		defer ticker.Stop()
 		for {
@@ -152,7 +156,7 @@ func (r *recorder) follow(streams genericiooptions.IOStreams, end context.Cancel
 				if stats.Dropped > 0 {
 					text += fmt.Sprintf(", %d dropped", stats.Dropped)
 				}
-				line.line(text)
+				line.Line(text)
 			}
 		}
 	}()
@@ -165,7 +169,7 @@ func (recordFollower) summary(*session) error { return nil }
 
 // checkRecordFile refuses the name of an output format: -o is one in other commands.
 func checkRecordFile(name string) error {
-	if name != "text" && !slices.Contains(newPrinter("text").formats(), name) {
+	if name != "text" && !slices.Contains(printing.New("text").Formats(), name) {
 		return nil
 	}
 	return fmt.Errorf("-o %s: -o names the file to record to, and this is an output format: record to %s.jsonl, or to ./%s if that is the file; 'run -o json' prints the journal", name, name, name)
@@ -193,7 +197,7 @@ like answer from it.`,
 
   # What these manifests lead to
   kctl-ctrl record -o shop.jsonl.zst --sandbox -f examples/shop/ --until-settled`,
-		Args: noArguments,
+		Args: cliflags.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.recording.file == "" {
 				return errors.New("name the file to record to with -o")

@@ -11,6 +11,8 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/cliflags"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/console"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/explain"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/recording"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
@@ -66,10 +68,10 @@ func (o *replayOptions) run(ctx context.Context, path string) error {
 	case o.summary && o.journal.output == "json":
 		return errors.New("--summary is for people: it has no -o json")
 	}
-	if err := refuseNoEffect(o.flags, noEffect{o.summary, []string{"verbose", "show-diffs", "speed"}, "with --summary, which prints no journal: leave one of them out"}); err != nil {
+	if err := cliflags.RefuseNoEffect(o.flags, cliflags.NoEffect{In: o.summary, Flags: []string{"verbose", "show-diffs", "speed"}, Why: "with --summary, which prints no journal: leave one of them out"}); err != nil {
 		return err
 	}
-	ctx, cancel := withSignals(ctx, o.ErrOut, "stopped")
+	ctx, cancel := console.WithSignals(ctx, o.ErrOut, "stopped")
 	defer cancel()
 	reader, err := openRecording(path, o.In)
 	if err != nil {
@@ -88,7 +90,7 @@ func (o *replayOptions) run(ctx context.Context, path string) error {
 
 // print prints the entries, and gives the state that they lead to.
 func (o *replayOptions) print(ctx context.Context, reader *recording.Reader) (*state.Snapshot, error) {
-	color, _ := useColor(o.journal.color, o.Out)
+	color, _ := console.Color(o.journal.color, o.Out)
 	write := o.journal.textWriter(o.Out, color)
 	switch {
 	case o.summary:

@@ -32,6 +32,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/cliflags"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/sandbox"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/informers"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/owners"
@@ -185,7 +186,7 @@ func openCaches(t *testing.T, kubeconfig string) (c *caches, end func()) {
 	if err := o.startOnCluster(t.Context(), s, state.ModeDryRunClient, func(string) {}); err != nil {
 		t.Fatal(err)
 	}
-	config, err := readOnlyConfig(o.kubeconfig)
+	config, err := cliflags.ReadOnlyConfig(o.kubeconfig)
 	if err != nil {
 		t.Fatal(err)
 	}

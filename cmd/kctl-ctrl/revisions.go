@@ -19,6 +19,12 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
 
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/about"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/cliflags"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/complete"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/console"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/exit"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/printing"
 	"github.com/kctl-ctrl/kctl-ctrl/render"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/explain"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/revisions"
@@ -28,7 +34,7 @@ import (
 type revisionsOptions struct {
 	genericiooptions.IOStreams
 	cluster *genericclioptions.ConfigFlags
-	printer *outputPrinter
+	printer *printing.Printer
 	now     func() time.Time
 
 	typeWord, name string
@@ -40,7 +46,7 @@ type revisionsOptions struct {
 
 func newRevisionsCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	o := &revisionsOptions{
-		IOStreams: streams, cluster: genericclioptions.NewConfigFlags(true), printer: newPrinter(), now: time.Now,
+		IOStreams: streams, cluster: genericclioptions.NewConfigFlags(true), printer: printing.New(), now: time.Now,
 	}
 	usual, aliases := revisions.Types()
 	cmd := &cobra.Command{
@@ -73,7 +79,7 @@ does, more on an error.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return o.run(cmd.Context())
 		},
-		ValidArgsFunction: typeNames{usual: usual, aliases: aliases}.complete,
+		ValidArgsFunction: complete.Objects{Usual: usual, Aliases: aliases}.Complete,
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&o.compare, "diff", "", "compare two revisions, 3..4, or one with the object as it is, 3")
@@ -82,8 +88,8 @@ does, more on an error.`,
 	cmd.MarkFlagsMutuallyExclusive("diff", "undo", "watch")
 	_ = cmd.RegisterFlagCompletionFunc("diff", completeRevisions(true))
 	_ = cmd.RegisterFlagCompletionFunc("undo", completeRevisions(false))
-	o.printer.addFlags(cmd)
-	addClusterFlags(o.cluster, flags)
+	o.printer.AddFlags(cmd)
+	cliflags.AddCluster(o.cluster, flags)
 	return cmd
 }
 
@@ -102,7 +108,7 @@ func (o *revisionsOptions) parse(args []string) error {
 }
 
 func (o *revisionsOptions) run(ctx context.Context) error {
-	if err := o.printer.complete(o.Out); err != nil {
+	if err := o.printer.Complete(o.Out); err != nil {
 		return err
 	}
 	var from, to string
@@ -118,13 +124,13 @@ func (o *revisionsOptions) run(ctx context.Context) error {
 			return fmt.Errorf("--undo: %q is not a revision's number", o.undo)
 		}
 	}
-	ctx, cancel := withSignals(ctx, o.ErrOut, "stopped")
+	ctx, cancel := console.WithSignals(ctx, o.ErrOut, "stopped")
 	defer cancel()
 
-	progress := newProgress(o.ErrOut)
-	progress.line("reading revisions")
+	progress := console.NewProgress(o.ErrOut)
+	progress.Line("reading revisions")
 	reader, history, err := o.read(ctx)
-	progress.done()
+	progress.Done()
 	switch {
 	case err != nil:
 		return explain.Cause(ctx, err)
@@ -144,11 +150,11 @@ func (o *revisionsOptions) run(ctx context.Context) error {
 }
 
 func (o *revisionsOptions) read(ctx context.Context) (*revisions.Reader, *revisions.History, error) {
-	namespace, err := namespaceOf(o.cluster)
+	namespace, err := cliflags.NamespaceOf(o.cluster)
 	if err != nil {
 		return nil, nil, err
 	}
-	config, err := readOnlyConfig(o.cluster)
+	config, err := cliflags.ReadOnlyConfig(o.cluster)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -213,7 +219,7 @@ func mappingOf(config *rest.Config, word string) (*meta.RESTMapping, error) {
 // list is the history with what marks it as a document.
 func (o *revisionsOptions) list(h *revisions.History) state.RevisionList {
 	list := h.List()
-	list.APIVersion, list.Kind = apiVersion, "RevisionList"
+	list.APIVersion, list.Kind = about.APIVersion, "RevisionList"
 	return list
 }
 
@@ -223,12 +229,12 @@ func (o *revisionsOptions) show(h *revisions.History) (state.RevisionList, error
 		fmt.Fprintln(o.ErrOut, "pods are not counted:", explainRead(h.PodsError))
 	}
 	if len(list.Items) == 0 {
-		fmt.Fprintf(o.ErrOut, "No revisions found for %s %s.\n", o.typeWord+"/"+o.name, scopeOf(list.Object.Namespace))
+		fmt.Fprintf(o.ErrOut, "No revisions found for %s %s.\n", o.typeWord+"/"+o.name, explain.Scope(list.Object.Namespace))
 		if _, _, known := revisions.WellKnown(o.typeWord); !known {
 			fmt.Fprintln(o.ErrOut, "Of Kubernetes' own types, Deployments, StatefulSets and DaemonSets keep revisions.")
 		}
 	}
-	if o.watch && !o.printer.forPeople() {
+	if o.watch && !o.printer.ForPeople() {
 		for _, r := range list.Items {
 			if err := o.printChanges(list, []revisions.Change{{Revision: r}}); err != nil {
 				return list, err
@@ -236,7 +242,7 @@ func (o *revisionsOptions) show(h *revisions.History) (state.RevisionList, error
 		}
 		return list, nil
 	}
-	err := o.printer.print(o.Out, found{
+	err := o.printer.Print(o.Out, printing.Found{
 		Document: func() any { return list },
 		Names:    func() []string { return revisionNames(list.Items) },
 		Table: func(wide bool) render.Table {
@@ -247,7 +253,7 @@ func (o *revisionsOptions) show(h *revisions.History) (state.RevisionList, error
 			return render.Revisions(list.Items, options)
 		},
 	})
-	if o.printer.forPeople() {
+	if o.printer.ForPeople() {
 		for _, remark := range list.Remarks {
 			fmt.Fprintln(o.ErrOut, render.Sanitise(remark))
 		}
@@ -257,7 +263,7 @@ func (o *revisionsOptions) show(h *revisions.History) (state.RevisionList, error
 
 func (o *revisionsOptions) tableOptions(list state.RevisionList, wide bool) render.RevisionOptions {
 	return render.RevisionOptions{
-		Times: render.Times{Now: o.now(), Ages: isTerminal(o.Out)}, Wide: wide, PodsUnknown: !list.PodsKnown,
+		Times: render.Times{Now: o.now(), Ages: console.IsTerminal(o.Out)}, Wide: wide, PodsUnknown: !list.PodsKnown,
 	}
 }
 
@@ -280,21 +286,21 @@ type revisionChange struct {
 
 // printChanges prints revisions with what became of them.
 func (o *revisionsOptions) printChanges(list state.RevisionList, changes []revisions.Change) error {
-	if o.printer.forPeople() {
+	if o.printer.ForPeople() {
 		rows, words := make([]state.Revision, len(changes)), make([]string, len(changes))
 		for i, change := range changes {
 			rows[i], words[i] = change.Revision, change.What
 		}
-		return o.printer.print(o.Out, found{Table: func(wide bool) render.Table {
+		return o.printer.Print(o.Out, printing.Found{Table: func(wide bool) render.Table {
 			options := o.tableOptions(list, wide)
 			options.Changes = words
 			return render.Revisions(rows, options)
 		}})
 	}
 	for _, change := range changes {
-		err := o.printer.print(o.Out, found{
+		err := o.printer.Print(o.Out, printing.Found{
 			Document: func() any {
-				return revisionChange{APIVersion: apiVersion, Kind: "Revision", Revision: change.Revision, Change: change.What}
+				return revisionChange{APIVersion: about.APIVersion, Kind: "Revision", Revision: change.Revision, Change: change.What}
 			},
 			Names: func() []string { return revisionNames([]state.Revision{change.Revision}) },
 		})
@@ -330,7 +336,7 @@ func (o *revisionsOptions) showDiff(h *revisions.History, from, to string) error
 	if err != nil {
 		return err
 	}
-	diff.APIVersion, diff.Kind = apiVersion, "RevisionDiff"
+	diff.APIVersion, diff.Kind = about.APIVersion, "RevisionDiff"
 	return o.showChange(diff.HasChanges, diff, func(w io.Writer, options render.FieldsOptions) error {
 		return render.WriteRevisionDiff(w, diff, options)
 	})
@@ -341,7 +347,7 @@ func (o *revisionsOptions) showUndo(h *revisions.History, to int64) error {
 	if err != nil {
 		return err
 	}
-	undo.APIVersion, undo.Kind = apiVersion, "RevisionUndo"
+	undo.APIVersion, undo.Kind = about.APIVersion, "RevisionUndo"
 	return o.showChange(undo.HasChanges, undo, func(w io.Writer, options render.FieldsOptions) error {
 		return render.WriteRevisionUndo(w, undo, options)
 	})
@@ -353,33 +359,33 @@ func (o *revisionsOptions) showChange(some bool, document any, text func(io.Writ
 	if _, known, ok := revisions.WellKnown(o.typeWord); ok {
 		kind = strings.ToLower(known) + ".apps"
 	}
-	err := o.printer.print(o.Out, found{
+	err := o.printer.Print(o.Out, printing.Found{
 		Document: func() any { return document },
 		Names:    func() []string { return []string{kind + "/" + o.name} },
-		Text:     func(w io.Writer, _ string) error { return text(w, render.FieldsOptions{Color: o.printer.color}) },
+		Text:     func(w io.Writer, _ string) error { return text(w, render.FieldsOptions{Color: o.printer.Color}) },
 	})
 	if err == nil && some {
-		return errChanged
+		return exit.ErrChanged
 	}
 	return err
 }
 
 // completeRevisions completes the number of a revision of the object that is named; a
 // second one after "3..", where two can be given.
-func completeRevisions(two bool) completion {
+func completeRevisions(two bool) complete.Func {
 	return func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 		const none = cobra.ShellCompDirectiveNoFileComp
-		o := &revisionsOptions{IOStreams: genericiooptions.NewTestIOStreamsDiscard(), cluster: configFlagsOf(cmd)}
+		o := &revisionsOptions{IOStreams: genericiooptions.NewTestIOStreamsDiscard(), cluster: complete.ConfigFlagsOf(cmd)}
 		if o.parse(args) != nil {
 			return nil, none
 		}
-		ctx, cancel := context.WithTimeout(cmd.Context(), completeTimeout)
+		ctx, cancel := context.WithTimeout(cmd.Context(), complete.Timeout)
 		defer cancel()
 		_, history, err := o.read(ctx)
 		if err != nil {
 			return nil, none
 		}
-		return startingWith(word, revisionWords(history.List().Items, word, two)), none
+		return complete.StartingWith(word, revisionWords(history.List().Items, word, two)), none
 	}
 }
 

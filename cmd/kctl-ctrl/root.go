@@ -8,6 +8,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/about"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/cliflags"
 )
 
 // newRoot builds the command tree. invoked is argv[0]: called as kubectl-ctrl,
@@ -29,12 +32,12 @@ Without a command it is the screen, see 'tui'. Nothing is written to a cluster
 unless you ask for it: what loops beside your cluster would write is answered
 inside this program (dry-run=client). With --sandbox they run for real, on a
 control plane that lives and dies with the command.`,
-		Version:           programVersion().Version,
+		Version:           about.Version().Version,
 		SilenceErrors:     true,
 		SilenceUsage:      true,
 		DisableAutoGenTag: true,
 		Annotations:       map[string]string{cobra.CommandDisplayNameAnnotation: name},
-		Args:              onlyCommands,
+		Args:              cliflags.OnlyCommands,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return screen.run(cmd.Context())
 		},
@@ -66,7 +69,7 @@ control plane that lives and dies with the command.`,
 		newVersionCommand(streams),
 		newLoopFlagsTopic(),
 	)
-	checkTopics(root)
+	cliflags.CheckTopics(root)
 	addCompletions(root)
 	return root
 }

@@ -13,10 +13,15 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/about"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/cliflags"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/console"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/exit"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/election"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/plan"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/sandbox"
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/settle"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/simulate/scheduler"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/explain"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
@@ -27,11 +32,11 @@ type runOptions struct {
 	genericiooptions.IOStreams
 	kubeconfig  *genericclioptions.ConfigFlags
 	controllers *controllers.Options
-	manifests   manifestFlags
+	manifests   cliflags.Manifests
 	sandbox     sandboxFlags
 	journal     journalFlags
 	recording   recordFlags
-	logs        logFlags
+	logs        cliflags.Logs
 	approval    approvalFlags
 	// flags are the command's, to see which were set.
 	flags *pflag.FlagSet
@@ -92,7 +97,7 @@ processes.`,
 
   # The same as a file, to look at again with replay or to send with a bug report
   kctl-ctrl run --sandbox -f examples/shop/ --until-settled --record shop.jsonl.zst`,
-		Args: noArguments,
+		Args: cliflags.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
 	o.addTo(cmd)
@@ -103,7 +108,7 @@ processes.`,
 	return cmd
 }
 
-// addTo registers the flags that say what runs, where, and until when.
+// AddTo registers the flags that say what runs, where, and until when.
 func (o *runOptions) addTo(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	o.flags = flags
@@ -117,14 +122,14 @@ func (o *runOptions) addTo(cmd *cobra.Command) {
 	flags.DurationVar(&o.timeout, "timeout", settleTimeout, "with --until-settled: exit with 3 after this duration, listing what is still in progress; waiting for the lease counts; 0 waits forever, in a sandbox only")
 	flags.DurationVar(&o.duration, "for", 0, "end after this long; with --active on a cluster that counts from the start, standing by included, and not to be elected by then is an error")
 	flags.StringVar(&o.healthAddress, "health-address", "", "serve /healthz, /healthz/LOOP and /metrics on this loopback address; while standing by for election there is no loop to check")
-	o.manifests.addTo(flags, "apply these manifests to the sandbox first")
+	o.manifests.AddTo(flags, "apply these manifests to the sandbox first")
 	o.sandbox.addTo(flags)
-	o.logs.addTo(flags)
+	o.logs.AddTo(flags)
 	addControllerFlags(cmd, &o.controllers)
 	if o.controllers != nil {
 		o.controllers.AddElectionFlags(flags)
 	}
-	addClusterFlags(o.kubeconfig, flags)
+	cliflags.AddCluster(o.kubeconfig, flags)
 }
 
 // mode is what the flags ask for. Contradictions are errors that name the flags.
@@ -171,7 +176,7 @@ func (o *runOptions) check() (state.Mode, error) {
 		return "", fmt.Errorf("--%s is about --active on a cluster: add --active, without --sandbox", needsActive(o.flags))
 	case o.untilSettled && o.duration > 0:
 		return "", errors.New("--until-settled and --for exclude each other")
-	case o.manifests.given() && !o.sandboxed:
+	case o.manifests.Given() && !o.sandboxed:
 		return "", errors.New("-f and -k apply manifests to a sandbox: add --sandbox, or apply them with kubectl")
 	case !o.sandboxed && o.sandboxFlag() != "":
 		return "", fmt.Errorf("--%s describes a sandbox: add --sandbox", o.sandboxFlag())
@@ -207,8 +212,8 @@ func (o *runOptions) run(ctx context.Context) error {
 		return err
 	}
 	var objects []plan.Object
-	if o.manifests.given() {
-		if objects, err = o.manifests.load(o.In); err != nil {
+	if o.manifests.Given() {
+		if objects, err = o.manifests.Load(o.In); err != nil {
 			return err
 		}
 	}
@@ -216,12 +221,12 @@ func (o *runOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s, err := newSession(sessionOptions{logFile: o.logs.file, logVerbosity: o.logs.verbosity, horizon: o.horizon})
+	s, err := newSession(sessionOptions{logFile: o.logs.File, logVerbosity: o.logs.Verbosity, horizon: o.horizon})
 	if err != nil {
 		return err
 	}
-	defer outlivePipes()()
-	ctx, cancel := ending{stderr: o.ErrOut, within: endsWithin, stopping: s.stopping, on: stopSignals()}.context(ctx)
+	defer console.OutlivePipes()()
+	ctx, cancel := console.Ending{Stderr: o.ErrOut, Within: console.EndsWithin, Stopping: s.stopping, On: console.StopSignals()}.Context(ctx)
 	defer cancel()
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
@@ -264,10 +269,10 @@ func (o *runOptions) run(ctx context.Context) error {
 
 	err = o.work(ctx, s, mode, objects)
 	stop()
-	var unsettled *unsettledError
+	var unsettled *settle.UnsettledError
 	var lost *election.LostError
 	var unsynced *unsyncedError
-	if err == nil || errors.As(err, &unsettled) || errors.As(err, &unsynced) || errors.As(err, &lost) || errors.Is(err, errInterrupted) {
+	if err == nil || errors.As(err, &unsettled) || errors.As(err, &unsynced) || errors.As(err, &lost) || errors.Is(err, exit.ErrInterrupted) {
 		err = errors.Join(err, printer.summary(s), recorder.report(o.ErrOut))
 	}
 	return err
@@ -281,9 +286,9 @@ type follower interface {
 
 // work starts everything, applies what is to be applied, and waits for the end.
 func (o *runOptions) work(ctx context.Context, s *session, mode state.Mode, objects []plan.Object) error {
-	progress := newProgress(o.ErrOut)
-	progress.await(s.awaitsSync)
-	defer progress.done()
+	progress := console.NewProgress(o.ErrOut)
+	progress.Await(s.awaitsSync)
+	defer progress.Done()
 	s.impersonate = o.impersonate
 	s.scheduleWithin = min(cmp.Or(o.duration, scheduler.DefaultStartWithin), scheduler.DefaultStartWithin)
 	var health *healthServer
@@ -296,14 +301,14 @@ func (o *runOptions) work(ctx context.Context, s *session, mode state.Mode, obje
 	}
 	if o.sandboxed {
 		s.hub.Record(o.started(mode, "sandbox", sandbox.LinkedVersion))
-		err = s.startSandbox(ctx, o.sandbox, o.controllers, *o.kubeconfig.Namespace, mode, progress.line)
+		err = s.startSandbox(ctx, o.sandbox, o.controllers, *o.kubeconfig.Namespace, mode, progress.Line)
 	} else {
-		err = o.startOnCluster(ctx, s, mode, progress.line)
+		err = o.startOnCluster(ctx, s, mode, progress.Line)
 	}
 	if err != nil {
 		return explain.Cause(ctx, err)
 	}
-	progress.done()
+	progress.Done()
 	if !o.scheduler { // it has no queues and informers to look into
 		s.attachable("run")
 	}
@@ -319,7 +324,7 @@ func (o *runOptions) work(ctx context.Context, s *session, mode state.Mode, obje
 }
 
 func (o *runOptions) started(mode state.Mode, context, server string) state.SessionStarted {
-	info := programVersion()
+	info := about.Version()
 	return state.SessionStarted{
 		Version: info.Version, Kubernetes: info.Kubernetes, Server: server, Context: context,
 		Mode: mode, Sandbox: o.sandboxed, Namespace: *o.kubeconfig.Namespace,

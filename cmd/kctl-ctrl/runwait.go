@@ -12,6 +12,7 @@ import (
 	controllernames "k8s.io/kubernetes/cmd/kube-controller-manager/names"
 	"k8s.io/kubernetes/pkg/controller"
 
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/exit"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/settle"
 	"github.com/kctl-ctrl/kctl-ctrl/render"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
@@ -42,7 +43,7 @@ func (o *runOptions) wait(ctx context.Context, s *session) error {
 			return s.crash()
 		case <-ctx.Done():
 		}
-		if errors.Is(context.Cause(ctx), errInterrupted) {
+		if errors.Is(context.Cause(ctx), exit.ErrInterrupted) {
 			return nil // this is how a run without an end is ended
 		}
 		return context.Cause(ctx)
@@ -81,7 +82,7 @@ func (s *session) waitSettled(ctx context.Context, timeout time.Duration) ([]set
 		s.note("settle", "the loops have come to rest")
 		return later, nil
 	case errors.Is(err, context.DeadlineExceeded) && errors.As(err, &moving):
-		return later, &unsettledError{reasons: moving.Busy, total: moving.Total()}
+		return later, &settle.UnsettledError{Reasons: moving.Busy, Total: moving.Total()}
 	default:
 		return nil, context.Cause(waiting)
 	}

@@ -13,6 +13,9 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/cliflags"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/console"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/exit"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/engine/child"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/plan"
@@ -27,7 +30,7 @@ type sandboxCommandOptions struct {
 	controllers *controllers.Options
 	flags       *pflag.FlagSet
 	sandbox     sandboxFlags
-	logs        logFlags
+	logs        cliflags.Logs
 	kubeconfig  string
 }
 
@@ -64,13 +67,13 @@ and leaves their place to your own.`,
 	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "write the kubeconfig to this file, and remove it at the end unless there is more in it by then (default: in the sandbox's own directory)")
 	o.sandbox.addTo(flags)
 	addAuditFile(flags)
-	o.logs.addTo(flags)
+	o.logs.AddTo(flags)
 	addControllerFlags(cmd, &o.controllers)
 	return cmd
 }
 
 func (o *sandboxCommandOptions) run(ctx context.Context, args []string) (err error) {
-	if err := refuseNoEffect(o.flags, o.sandbox.noNodes(true), o.sandbox.noAuditFile()); err != nil {
+	if err := cliflags.RefuseNoEffect(o.flags, o.sandbox.noNodes(true), o.sandbox.noAuditFile()); err != nil {
 		return err
 	}
 	if o.kubeconfig != "" { // before anything starts
@@ -78,19 +81,19 @@ func (o *sandboxCommandOptions) run(ctx context.Context, args []string) (err err
 			return err
 		}
 	}
-	ctx, cancel := withSignals(ctx, o.ErrOut, "stopping the sandbox", o.stopSignals(args)...)
+	ctx, cancel := console.WithSignals(ctx, o.ErrOut, "stopping the sandbox", o.stopSignals(args)...)
 	defer cancel()
-	s, err := newSession(sessionOptions{logFile: o.logs.file, logVerbosity: o.logs.verbosity})
+	s, err := newSession(sessionOptions{logFile: o.logs.File, logVerbosity: o.logs.Verbosity})
 	if err != nil {
 		return err
 	}
 	defer s.shutDown(o.ErrOut)
 
 	begin := time.Now()
-	progress := newProgress(o.ErrOut)
-	progress.await(s.awaitsSync)
-	defer progress.done()
-	if err := s.startSandbox(ctx, o.sandbox, o.controllers, "", state.ModeActive, progress.line); err != nil {
+	progress := console.NewProgress(o.ErrOut)
+	progress.Await(s.awaitsSync)
+	defer progress.Done()
+	if err := s.startSandbox(ctx, o.sandbox, o.controllers, "", state.ModeActive, progress.Line); err != nil {
 		return explain.Cause(ctx, err)
 	}
 	s.attachable("sandbox")
@@ -105,7 +108,7 @@ func (o *sandboxCommandOptions) run(ctx context.Context, args []string) (err err
 		}
 		defer func() { err = errors.Join(err, removeKubeconfig(path, written, o.ErrOut)) }()
 	}
-	progress.done()
+	progress.Done()
 	if len(args) > 0 {
 		command := child.Command{
 			Args: args, Env: append(os.Environ(), "KUBECONFIG="+path), Apart: !child.HasTerminal(),
@@ -119,20 +122,20 @@ func (o *sandboxCommandOptions) run(ctx context.Context, args []string) (err err
 		return s.crash()
 	case <-ctx.Done():
 	}
-	if errors.Is(context.Cause(ctx), errInterrupted) {
+	if errors.Is(context.Cause(ctx), exit.ErrInterrupted) {
 		return nil
 	}
 	return context.Cause(ctx)
 }
 
-// stopSignals leaves Ctrl-C to the command where there is one. It is caught and
+// console.StopSignals leaves Ctrl-C to the command where there is one. It is caught and
 // dropped rather than ignored: a command would inherit that.
 func (o *sandboxCommandOptions) stopSignals(args []string) []os.Signal {
 	if len(args) > 0 {
 		signal.Notify(make(chan os.Signal, 1), os.Interrupt)
-		return unlessNohup([]os.Signal{syscall.SIGTERM, syscall.SIGHUP})
+		return console.UnlessNohup([]os.Signal{syscall.SIGTERM, syscall.SIGHUP})
 	}
-	return stopSignals()
+	return console.StopSignals()
 }
 
 func (o *sandboxCommandOptions) printUse(path string, took time.Duration) {

@@ -11,6 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
+
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/exit"
 )
 
 // somebody is a patch by somebody else.
@@ -84,7 +86,7 @@ func TestScreenRefusesALateYes(t *testing.T) {
 	}
 	x.press("<esc>").shows("1 of 49 loops run").press("4").matches(`delete +pods default/\S+ +refused +500`)
 	x.press("qy")
-	if code := x.ends(); code != exitOK {
+	if code := x.ends(); code != exit.OK {
 		t.Errorf("exit code %d:\n%s", code, x.picture.String())
 	}
 }

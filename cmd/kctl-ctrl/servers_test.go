@@ -18,6 +18,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/about"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/exit"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -42,7 +44,7 @@ func TestNothingLogsToTheTerminal(t *testing.T) {
 // has named, what was in it before stays.
 func TestLogIsBounded(t *testing.T) {
 	t.Setenv("XDG_STATE_HOME", t.TempDir())
-	dir, err := stateDir()
+	dir, err := about.StateDir()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +54,7 @@ func TestLogIsBounded(t *testing.T) {
 	named := filepath.Join(t.TempDir(), "ci.log")
 	before := strings.Repeat("mine\n", 1000)
 	for _, c := range []struct{ flag, path, kept string }{
-		{"", filepath.Join(dir, logName), ""},
+		{"", filepath.Join(dir, about.LogName), ""},
 		{named, named, before},
 	} {
 		if err := os.WriteFile(c.path, []byte(before), 0o600); err != nil {
@@ -167,7 +169,7 @@ func TestWhyGivesUp(t *testing.T) {
 	var words bytes.Buffer
 	code := execute(t.Context(), []string{"kctl-ctrl", "why", "pod/web", "--timeout=200ms", "--kubeconfig", kubeconfig},
 		genericiooptions.IOStreams{In: strings.NewReader(""), Out: io.Discard, ErrOut: &words})
-	if text := words.String(); code != exitError || !strings.Contains(text, "has not answered within 200ms: allow more with --timeout") {
+	if text := words.String(); code != exit.Failed || !strings.Contains(text, "has not answered within 200ms: allow more with --timeout") {
 		t.Errorf("exit code %d\n%s", code, text)
 	}
 }

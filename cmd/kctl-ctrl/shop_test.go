@@ -15,6 +15,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/about"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/plan"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/leases"
@@ -132,7 +133,7 @@ func recordShop(t *testing.T, file string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.stop(context.Background()) })
-	writer, err := recording.Start(s.hub, file, recording.WriterOptions{Version: programVersion().Version, Replace: true})
+	writer, err := recording.Start(s.hub, file, recording.WriterOptions{Version: about.Version().Version, Replace: true})
 	if err != nil {
 		t.Fatal(err)
 	}

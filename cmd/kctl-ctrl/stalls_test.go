@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/about"
 )
 
 // testSession is newSession with a log of the test's own. A queue that stalls in it,
@@ -41,11 +43,11 @@ func stallIn(file string) string {
 // failOnStall is the program's exit code, or exitStalled and a line on standard error
 // where its log has a stalled queue.
 func failOnStall(code int) int {
-	dir, err := stateDir()
+	dir, err := about.StateDir()
 	if err != nil {
 		return code
 	}
-	if line := stallIn(filepath.Join(dir, logName)); line != "" {
+	if line := stallIn(filepath.Join(dir, about.LogName)); line != "" {
 		os.Stderr.WriteString(line)
 		return exitStalled
 	}

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/exit"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/programtest"
 )
 
@@ -35,9 +36,9 @@ func TestStandingBy(t *testing.T) {
 		code int
 		said string // on standard error
 	}{
-		"Ctrl-C":    {nil, exitInterrupted, "not standing by any more"},
-		"--for":     {[]string{"--for=2s"}, exitError, "hold the lease kube-system/kube-controller-manager of context contested: not elected within --for=2s: allow more, or stop who holds it"},
-		"--timeout": {[]string{"--until-settled", "--timeout=2s"}, exitError, "not elected within --timeout=2s"},
+		"Ctrl-C":    {nil, exit.Interrupted, "not standing by any more"},
+		"--for":     {[]string{"--for=2s"}, exit.Failed, "hold the lease kube-system/kube-controller-manager of context contested: not elected within --for=2s: allow more, or stop who holds it"},
+		"--timeout": {[]string{"--until-settled", "--timeout=2s"}, exit.Failed, "not elected within --timeout=2s"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := w.start(t, append(c.args, "--controllers=deployment")...)
@@ -122,7 +123,7 @@ func TestClosedPipeGivesTheLeaseBack(t *testing.T) {
 	programtest.Until(t, bufio.NewScanner(out), "1 loop runs: deployment")
 	_ = out.Close()
 	_ = p.Wait()
-	if code := p.ProcessState.ExitCode(); code != exitInterrupted || said.String() != "" {
+	if code := p.ProcessState.ExitCode(); code != exit.Interrupted || said.String() != "" {
 		t.Errorf("it ended with %d: %s", code, said.String())
 	}
 	lease, err := c.client.CoordinationV1().Leases("kube-system").Get(t.Context(), "kube-controller-manager", metav1.GetOptions{})
@@ -149,7 +150,7 @@ func TestTooManyRequestsForTheLease(t *testing.T) {
 	p.says(t, "could not write the lease kube-system/kube-controller-manager: 429 Too Many Requests")
 	p.says(t, "could write the lease kube-system/kube-controller-manager again")
 	p.set(tooMany)
-	p.exits(t, exitLost)
+	p.exits(t, exit.Lost)
 	if said := p.stderr.String(); !strings.Contains(said, "429 Too Many Requests") {
 		t.Error(said)
 	}

@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/console"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/exit"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/programtest"
 )
 
@@ -37,7 +39,7 @@ func TestTerminalSurvivesACrash(t *testing.T) {
 		code   int
 		says   []string
 	}{
-		"a panic": {syscall.SIGUSR2, exitError, []string{"the TUI ended unexpectedly: exit status 2", "panic: injected into a bare goroutine", "crash log: "}},
+		"a panic": {syscall.SIGUSR2, exit.Failed, []string{"the TUI ended unexpectedly: exit status 2", "panic: injected into a bare goroutine", "crash log: "}},
 		"killed":  {syscall.SIGKILL, 128 + 9, []string{"the TUI ended unexpectedly: signal: killed"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -50,7 +52,7 @@ func TestTerminalSurvivesACrash(t *testing.T) {
 			if code := x.ends(); code != c.code {
 				t.Errorf("exit code %d, want %d", code, c.code)
 			}
-			_, after, _ := strings.Cut(x.raw.String(), asItWas)
+			_, after, _ := strings.Cut(x.raw.String(), console.AsItWas)
 			for _, text := range c.says {
 				if !strings.Contains(after, text) {
 					t.Errorf("after the terminal was given back it does not say %q: %q", text, after)
@@ -97,7 +99,7 @@ func TestSignalsReachTheScreen(t *testing.T) {
 	x := onTerminalAs(t, []string{"HOME=" + home, "XDG_STATE_HOME=" + home}, 100, 30, "tui", "--from", "watch/recording/testdata/shop.jsonl")
 	x.shows("q quit")
 	x.signal(syscall.SIGTERM)
-	if code := x.ends(); code != exitOK && code != exitInterrupted {
+	if code := x.ends(); code != exit.OK && code != exit.Interrupted {
 		t.Errorf("exit code %d", code)
 	}
 	if strings.Contains(x.raw.String(), "unexpectedly") {

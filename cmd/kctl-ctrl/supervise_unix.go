@@ -18,6 +18,9 @@ import (
 	"golang.org/x/term"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/about"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/console"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/exit"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/engine/child"
 	"github.com/kctl-ctrl/kctl-ctrl/render"
 )
@@ -33,7 +36,7 @@ var forwarded = []os.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, sys
 // done false where there is nothing to supervise: in that child, where the streams are
 // not this process's own terminal, and where no child can be started.
 func supervise(streams genericiooptions.IOStreams) (err error, done bool) {
-	if supervised != nil || streams.In != os.Stdin || streams.Out != os.Stdout || !isTerminal(os.Stdin) {
+	if supervised != nil || streams.In != os.Stdin || streams.Out != os.Stdout || !console.IsTerminal(os.Stdin) {
 		return nil, false
 	}
 	before, err := term.GetState(int(os.Stdin.Fd()))
@@ -85,7 +88,7 @@ func startSupervised() (*supervisedChild, error) {
 	}
 	defer tell.Close()
 	c := &supervisedChild{Cmd: exec.Command(self, os.Args[1:]...), hold: hold, orderly: orderly}
-	if dir, err := stateDir(); err == nil && os.MkdirAll(dir, 0o700) == nil {
+	if dir, err := about.StateDir(); err == nil && os.MkdirAll(dir, 0o700) == nil {
 		c.crash = filepath.Join(dir, fmt.Sprintf("crash-%d.log", os.Getpid()))
 	}
 	c.Args[0] = os.Args[0]
@@ -122,12 +125,12 @@ func (c *supervisedChild) judge(end error, before *term.State, streams genericio
 		_ = os.Remove(c.crash)
 	}
 	fmt.Fprintln(streams.ErrOut, text)
-	return quietExit(max(code, exitError))
+	return quietExit(max(code, exit.Failed))
 }
 
 // quietExit ends with the child's code; what there was to say, the child has said.
 func quietExit(code int) error {
-	if code == exitOK {
+	if code == exit.OK {
 		return nil
 	}
 	return &child.ExitError{Code: code}
@@ -138,7 +141,7 @@ func restore(fd int, before *term.State, streams genericiooptions.IOStreams) {
 	if now, err := term.GetState(fd); err == nil && reflect.DeepEqual(now, before) {
 		return
 	}
-	writeWithin(streams.Out, asItWas)
+	console.WriteWithin(streams.Out, console.AsItWas)
 	_ = term.Restore(fd, before)
 }
 

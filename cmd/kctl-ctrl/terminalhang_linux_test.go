@@ -9,6 +9,8 @@ import (
 	"github.com/creack/pty"
 	"golang.org/x/sys/unix"
 	"golang.org/x/term"
+
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/exit"
 )
 
 // Nobody reads the terminal, and the screen waits for ever to draw on it: who asks
@@ -53,8 +55,8 @@ func TestScreenThatHangsGivesTheTerminalBack(t *testing.T) {
 			}
 		})
 	}
-	if code := command.ProcessState.ExitCode(); code != exitInterrupted {
-		t.Errorf("exit code %d, want %d: it did not hang", code, exitInterrupted)
+	if code := command.ProcessState.ExitCode(); code != exit.Interrupted {
+		t.Errorf("exit code %d, want %d: it did not hang", code, exit.Interrupted)
 	}
 	state, err := term.GetState(int(control.Fd()))
 	if err != nil {

@@ -16,6 +16,10 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/about"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/cliflags"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/console"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/printing"
 	"github.com/kctl-ctrl/kctl-ctrl/render"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/document"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/explain"
@@ -25,7 +29,7 @@ import (
 type treeOptions struct {
 	genericiooptions.IOStreams
 	ownerFlags
-	printer *outputPrinter
+	printer *printing.Printer
 	now     func() time.Time
 
 	up          bool
@@ -38,7 +42,7 @@ type treeOptions struct {
 
 func newTreeCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	o := &treeOptions{
-		IOStreams: streams, printer: newPrinter("dot", "mermaid"), now: time.Now,
+		IOStreams: streams, printer: printing.New("dot", "mermaid"), now: time.Now,
 		ownerFlags: ownerFlags{cluster: genericclioptions.NewConfigFlags(true)},
 	}
 	cmd := &cobra.Command{
@@ -84,7 +88,7 @@ seen.`,
 	flags.BoolVar(&o.status, "status", true, "read the status of the objects shown")
 	flags.IntVar(&o.statusLimit, "status-limit", 1000, "read the status of this many objects at most")
 	flags.BoolVarP(&o.watch, "watch", "w", false, "after the tree, print what changes in it; on a terminal, draw it again")
-	o.printer.addFlags(cmd)
+	o.printer.AddFlags(cmd)
 	o.addTo(flags)
 	return cmd
 }
@@ -99,12 +103,12 @@ func (o *treeOptions) check() error {
 		return errors.New("--depth does not go with --up, which shows all owners")
 	case o.depth < 0:
 		return errors.New("--depth counts levels: it cannot be negative")
-	case o.watch && (o.printer.format() == "dot" || o.printer.format() == "mermaid"):
-		return fmt.Errorf("--watch does not go with -o %s", o.printer.format())
+	case o.watch && (o.printer.Format() == "dot" || o.printer.Format() == "mermaid"):
+		return fmt.Errorf("--watch does not go with -o %s", o.printer.Format())
 	}
-	err := refuseNoEffect(o.flags,
-		noEffect{o.up, []string{"api-groups", "cached", "chunk-size"}, "with --up, which reads each owner by itself and lists nothing: leave one of them out"},
-		noEffect{!o.status, []string{"status-limit"}, "with --status=false, which reads no status: leave one of them out"},
+	err := cliflags.RefuseNoEffect(o.flags,
+		cliflags.NoEffect{In: o.up, Flags: []string{"api-groups", "cached", "chunk-size"}, Why: "with --up, which reads each owner by itself and lists nothing: leave one of them out"},
+		cliflags.NoEffect{In: !o.status, Flags: []string{"status-limit"}, Why: "with --status=false, which reads no status: leave one of them out"},
 	)
 	if err != nil {
 		return err
@@ -116,28 +120,28 @@ func (o *treeOptions) run(ctx context.Context) error {
 	if err := o.check(); err != nil {
 		return err
 	}
-	if err := o.printer.complete(o.Out); err != nil {
+	if err := o.printer.Complete(o.Out); err != nil {
 		return err
 	}
-	contexts, err := contextsOf(o.cluster)
+	contexts, err := cliflags.Clusters(o.cluster)
 	if err != nil {
 		return err
 	}
 	if o.watch && len(contexts) > 1 {
 		return errors.New("--watch follows one context: choose one with --context")
 	}
-	ctx, cancel := withSignals(ctx, o.ErrOut, "stopped")
+	ctx, cancel := console.WithSignals(ctx, o.ErrOut, "stopped")
 	defer cancel()
 
-	progress := newProgress(o.ErrOut)
+	progress := console.NewProgress(o.ErrOut)
 	grown := make([]*grownTree, len(contexts))
 	failures := make([]error, len(contexts))
 	var wg sync.WaitGroup
 	for i, c := range contexts {
-		wg.Go(func() { grown[i], failures[i] = o.grow(ctx, c, progress.line) })
+		wg.Go(func() { grown[i], failures[i] = o.grow(ctx, c, progress.Line) })
 	}
 	wg.Wait()
-	progress.done()
+	progress.Done()
 	failure := errors.Join(failures...)
 	grown = slices.DeleteFunc(grown, func(g *grownTree) bool { return g == nil })
 	if len(grown) == 0 {
@@ -169,7 +173,7 @@ type grownTree struct {
 }
 
 // grow reads the trees of one cluster.
-func (o *treeOptions) grow(ctx context.Context, in clusterContext, progress func(string)) (*grownTree, error) {
+func (o *treeOptions) grow(ctx context.Context, in cliflags.Cluster, progress func(string)) (*grownTree, error) {
 	started := o.now()
 	c, err := o.open(in, progress)
 	if err != nil {
@@ -181,7 +185,7 @@ func (o *treeOptions) grow(ctx context.Context, in clusterContext, progress func
 	}
 	if len(g.roots) > 0 {
 		if err := o.read(ctx, g); err != nil {
-			return nil, explain.Error(err, "read owners"+c.suffix())
+			return nil, explain.Error(err, "read owners"+c.Suffix())
 		}
 	}
 	if err := o.finish(ctx, g, started); err != nil {
@@ -285,10 +289,10 @@ func (o *treeOptions) show(trees []document.OwnerTree, several bool) error {
 }
 
 func (o *treeOptions) print(trees []document.OwnerTree, several bool) error {
-	if !o.printer.forPeople() || o.printer.format() == "dot" || o.printer.format() == "mermaid" {
-		return o.printer.print(o.Out, found{
+	if !o.printer.ForPeople() || o.printer.Format() == "dot" || o.printer.Format() == "mermaid" {
+		return o.printer.Print(o.Out, printing.Found{
 			Document: func() any {
-				return document.OwnerTreeList{APIVersion: apiVersion, Kind: document.OwnerTreeKind + "List", Items: trees}
+				return document.OwnerTreeList{APIVersion: about.APIVersion, Kind: document.OwnerTreeKind + "List", Items: trees}
 			},
 			Names: func() []string { return render.TreeNames(trees) },
 			Text: func(w io.Writer, format string) error {
@@ -300,8 +304,8 @@ func (o *treeOptions) print(trees []document.OwnerTree, several bool) error {
 		})
 	}
 	options := render.TreeOptions{
-		Times: render.Times{Now: o.now(), Ages: isTerminal(o.Out)},
-		Wide:  o.printer.format() == "wide", NoHeaders: o.printer.noHeaders, Color: o.printer.color,
+		Times: render.Times{Now: o.now(), Ages: console.IsTerminal(o.Out)},
+		Wide:  o.printer.Format() == "wide", NoHeaders: o.printer.NoHeaders, Color: o.printer.Color,
 	}
 	for i, tree := range trees {
 		if several {

@@ -19,6 +19,8 @@ import (
 	"k8s.io/client-go/restmapper"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/cliflags"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/complete"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/plan"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/explain"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/owners"
@@ -61,12 +63,12 @@ func (o *ownerFlags) addTo(flags *pflag.FlagSet) {
 	flags.IntVar(&o.maxRequests, "max-requests", 5000, "stop reading after this many requests and say what is missing; 0 is no limit")
 	flags.Int64Var(&o.pageSize, "chunk-size", 500, "objects in one answer of the server")
 	flags.BoolVar(&o.cached, "cached", false, "take lists from the server's watch cache, whatever their age: the cheapest for the server")
-	addClusterFlags(o.cluster, flags)
+	cliflags.AddCluster(o.cluster, flags)
 }
 
 // check refuses what cannot be meant, before anything is asked.
 func (o *ownerFlags) check() error {
-	if err := refuseNoEffect(o.flags, noEffect{len(o.files.Filenames) == 0, []string{"recursive"}, "without -f: name a directory with it"}); err != nil {
+	if err := cliflags.RefuseNoEffect(o.flags, cliflags.NoEffect{In: len(o.files.Filenames) == 0, Flags: []string{"recursive"}, Why: "without -f: name a directory with it"}); err != nil {
 		return err
 	}
 	files := len(o.files.Filenames) > 0 || o.kustomize != ""
@@ -103,23 +105,23 @@ func (o *ownerFlags) check() error {
 
 // ownersOf is a cluster whose owners are read.
 type ownersOf struct {
-	clusterContext
+	cliflags.Cluster
 	*owners.Reader
 	config    *rest.Config
 	namespace string
 }
 
 // open makes the reader for one context. It asks the cluster nothing.
-func (o *ownerFlags) open(in clusterContext, progress func(string)) (*ownersOf, error) {
-	config, err := readOnlyConfig(in.flags)
+func (o *ownerFlags) open(in cliflags.Cluster, progress func(string)) (*ownersOf, error) {
+	config, err := cliflags.ReadOnlyConfig(in.Flags)
 	if err != nil {
 		return nil, err
 	}
 	if config.Timeout == 0 {
 		config.Timeout = o.within
 	}
-	c := &ownersOf{clusterContext: in, config: config}
-	if c.namespace, err = namespaceOf(in.flags); err != nil {
+	c := &ownersOf{Cluster: in, config: config}
+	if c.namespace, err = cliflags.NamespaceOf(in.Flags); err != nil {
 		return nil, err
 	}
 	groups := o.groups
@@ -136,14 +138,14 @@ func (o *ownerFlags) open(in clusterContext, progress func(string)) (*ownersOf, 
 func (o *ownerFlags) targets(ctx context.Context, c *ownersOf) ([]*owners.Object, error) {
 	kinds, err := c.Kinds(ctx)
 	if err != nil {
-		return nil, explain.Error(err, "ask the server what it serves"+c.suffix())
+		return nil, explain.Error(err, "ask the server what it serves"+c.Suffix())
 	}
 	if o.all || o.selector != "" {
 		return o.selected(ctx, c, kinds)
 	}
 	infos, err := o.infos(c)
 	if err != nil {
-		return nil, explain.Error(err, "find "+o.asked()+c.suffix())
+		return nil, explain.Error(err, "find "+o.asked()+c.Suffix())
 	}
 	var found []*owners.Object
 	seen := map[string]bool{}
@@ -160,9 +162,9 @@ func (o *ownerFlags) targets(ctx context.Context, c *ownersOf) ([]*owners.Object
 		if err != nil {
 			where := ""
 			if t.Namespaced {
-				where = " " + scopeOf(namespace)
+				where = " " + explain.Scope(namespace)
 			}
-			return nil, explain.Error(err, "get "+t.String()+" "+info.Name+where+c.suffix())
+			return nil, explain.Error(err, "get "+t.String()+" "+info.Name+where+c.Suffix())
 		}
 		if !seen[object.UID] {
 			seen[object.UID] = true
@@ -206,9 +208,9 @@ func (o *ownerFlags) selected(ctx context.Context, c *ownersOf, kinds *owners.Ki
 	}
 	var found []*owners.Object
 	for name := range strings.SplitSeq(o.args[0], ",") {
-		gvr, err := resourceNamed(mapper, name)
+		gvr, err := complete.ResourceNamed(mapper, name)
 		if err != nil {
-			return nil, explain.Error(err, "find type "+name+c.suffix())
+			return nil, explain.Error(err, "find type "+name+c.Suffix())
 		}
 		t, served := kinds.Resource(gvr.Group, gvr.Resource)
 		if !served {
@@ -219,11 +221,11 @@ func (o *ownerFlags) selected(ctx context.Context, c *ownersOf, kinds *owners.Ki
 			namespace = ""
 		}
 		if t.Namespaced {
-			where = " " + scopeOf(namespace)
+			where = " " + explain.Scope(namespace)
 		}
 		objects, err := c.Select(ctx, t, namespace, o.selector)
 		if err != nil {
-			return nil, explain.Error(err, "list "+t.String()+where+c.suffix())
+			return nil, explain.Error(err, "list "+t.String()+where+c.Suffix())
 		}
 		found = append(found, objects...)
 	}
@@ -260,18 +262,18 @@ func (c *ownersOf) ToRESTMapper() (meta.RESTMapper, error) {
 }
 
 func (c *ownersOf) ToRawKubeConfigLoader() clientcmd.ClientConfig {
-	return c.flags.ToRawKubeConfigLoader()
+	return c.Flags.ToRawKubeConfigLoader()
 }
 
 // contextName is the kubeconfig's name of the cluster, for documents.
 func (c *ownersOf) contextName() string {
-	if c.name != "" {
-		return c.name
+	if c.Name != "" {
+		return c.Name
 	}
-	if given := valueOf(c.flags.Context); given != "" {
+	if given := cliflags.ValueOf(c.Flags.Context); given != "" {
 		return given
 	}
-	raw, err := c.flags.ToRawKubeConfigLoader().RawConfig()
+	raw, err := c.Flags.ToRawKubeConfigLoader().RawConfig()
 	if err != nil {
 		return ""
 	}
@@ -279,6 +281,6 @@ func (c *ownersOf) contextName() string {
 }
 
 // completeOwned completes objects, the types that own most first.
-func completeOwned() completion {
-	return typeNames{usual: typesThatOwn(), several: true}.complete
+func completeOwned() complete.Func {
+	return complete.Objects{Usual: complete.TypesThatOwn(), Several: true}.Complete
 }

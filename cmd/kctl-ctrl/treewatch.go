@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/console"
 	"github.com/kctl-ctrl/kctl-ctrl/render"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/document"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/owners"
@@ -72,14 +73,14 @@ func (o *treeOptions) showChange(g *grownTree, before []*document.OwnerNode) err
 	if render.SameTrees(before, g.tree.Roots) {
 		return nil
 	}
-	if !o.printer.forPeople() {
+	if !o.printer.ForPeople() {
 		return o.print([]document.OwnerTree{g.tree}, false)
 	}
-	if isTerminal(o.Out) {
+	if console.IsTerminal(o.Out) {
 		fmt.Fprint(o.Out, clearScreen)
 		return o.print([]document.OwnerTree{g.tree}, false)
 	}
-	for _, line := range render.TreeChanges(before, g.tree.Roots, o.now(), o.printer.color) {
+	for _, line := range render.TreeChanges(before, g.tree.Roots, o.now(), o.printer.Color) {
 		fmt.Fprintln(o.Out, line)
 	}
 	return nil

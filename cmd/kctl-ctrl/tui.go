@@ -19,6 +19,9 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/cliflags"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/complete"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/console"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/plan"
@@ -111,21 +114,21 @@ func (o *tuiOptions) addTo(cmd *cobra.Command) {
 	o.elected.addTo(flags)
 	_ = flags.MarkHidden("confirm") // it is typed on the screen: see check
 	addImpersonate(flags, &o.impersonate)
-	o.manifests.addTo(flags, "apply these manifests to the sandbox")
+	o.manifests.AddTo(flags, "apply these manifests to the sandbox")
 	o.sandbox.addTo(flags)
 	addAuditFile(flags)
-	o.logs.addTo(flags)
+	o.logs.AddTo(flags)
 	o.approval.addTo(flags, "the loops")
 	addControllerFlags(cmd, &o.controllers)
 	if o.controllers != nil {
 		o.controllers.AddElectionFlags(flags)
 	}
-	addClusterFlags(o.kubeconfig, flags)
+	cliflags.AddCluster(o.kubeconfig, flags)
 	_ = cmd.RegisterFlagCompletionFunc("theme", completeThemes)
 }
 
 func completeThemes(_ *cobra.Command, _ []string, word string) ([]string, cobra.ShellCompDirective) {
-	return startingWith(word, widget.Themes()), cobra.ShellCompDirectiveNoFileComp
+	return complete.StartingWith(word, widget.Themes()), cobra.ShellCompDirectiveNoFileComp
 }
 
 func (o *tuiOptions) check() (state.Mode, error) {
@@ -146,7 +149,7 @@ func (o *tuiOptions) check() (state.Mode, error) {
 		return "", errors.New("--from shows a recording, in which nothing is written: leave out --ask and --approve-policy")
 	case o.from != "" && o.sandboxed:
 		return "", errors.New("--from and --sandbox exclude each other")
-	case o.manifests.given() && !o.sandboxed:
+	case o.manifests.Given() && !o.sandboxed:
 		return "", errors.New("-f and -k apply manifests to a sandbox: add --sandbox, or apply them with kubectl")
 	case !o.sandboxed && o.sandboxFlag() != "":
 		return "", fmt.Errorf("--%s describes a sandbox: add --sandbox", o.sandboxFlag())
@@ -169,7 +172,7 @@ func (o *tuiOptions) run(ctx context.Context) error {
 		return err
 	}
 	dumb := os.Getenv("TERM") == "dumb"
-	if !o.plain && !dumb && (!isTerminal(o.Out) || !isTerminal(o.In)) {
+	if !o.plain && !dumb && (!console.IsTerminal(o.Out) || !console.IsTerminal(o.In)) {
 		return errNoTerminal
 	}
 	o.plain = o.plain || dumb
@@ -197,19 +200,19 @@ func (o *tuiOptions) run(ctx context.Context) error {
 		}
 	}
 	var objects []plan.Object
-	if o.manifests.given() {
-		if objects, err = o.manifests.load(o.In); err != nil {
+	if o.manifests.Given() {
+		if objects, err = o.manifests.Load(o.In); err != nil {
 			return err
 		}
 	}
 	if !o.plain {
-		if err := keepTerminal(); err != nil {
+		if err := console.KeepFromPlugins(); err != nil {
 			return err
 		}
 	}
-	ctx, cancel := o.ending().context(ctx)
+	ctx, cancel := o.ending().Context(ctx)
 	defer cancel()
-	s, err := newSession(sessionOptions{logFile: o.logs.file, logVerbosity: o.logs.verbosity, horizon: 3 * time.Second})
+	s, err := newSession(sessionOptions{logFile: o.logs.File, logVerbosity: o.logs.Verbosity, horizon: 3 * time.Second})
 	if err != nil {
 		return err
 	}
@@ -230,11 +233,11 @@ func (o *tuiOptions) run(ctx context.Context) error {
 }
 
 // ending is a screen's, or a command's that prints lines.
-func (o *tuiOptions) ending() ending {
+func (o *tuiOptions) ending() console.Ending {
 	if o.plain {
-		return endingOf(discard{}, "")
+		return console.EndingOf(console.Discard{}, "")
 	}
-	return endingOfScreen(endsWithin, o.IOStreams)
+	return console.EndingOfScreen(console.EndsWithin, o.IOStreams)
 }
 
 // show runs the screen, or its lines, until the user leaves.
@@ -282,7 +285,7 @@ func restoreOnCrash(screen *tui.Screen) (undo func()) {
 // offerSandbox asks whether to start the sandbox where no cluster is configured.
 func (o *tuiOptions) offerSandbox() error {
 	_, err := connect.TargetOf(o.kubeconfig.ToRawKubeConfigLoader())
-	if !errors.Is(err, connect.ErrNoCluster) || o.plain || !isTerminal(o.In) {
+	if !errors.Is(err, connect.ErrNoCluster) || o.plain || !console.IsTerminal(o.In) {
 		return err
 	}
 	fmt.Fprint(o.ErrOut, "No cluster is configured. Start the sandbox, a control plane inside this program? [Y/n] ")
@@ -318,7 +321,7 @@ func (o *tuiOptions) connect(ctx context.Context, s *session, mode state.Mode, o
 			mode = state.ModeDryRunClient // until the user has typed the context's name
 		}
 		if err = o.startOnCluster(ctx, s, mode, progress); err == nil {
-			reading, err = readOnlyConfig(o.kubeconfig)
+			reading, err = cliflags.ReadOnlyConfig(o.kubeconfig)
 		}
 	}
 	if err != nil {

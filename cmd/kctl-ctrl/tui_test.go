@@ -7,6 +7,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/exit"
 )
 
 // The screen leaves the terminal as it was, whatever ends it.
@@ -18,15 +20,15 @@ func TestScreenRestoresTheTerminal(t *testing.T) {
 		end   func(*terminal)
 		code  int
 	}{
-		{"q", onCluster, func(x *terminal) { x.press("q") }, exitOK},
-		{"Ctrl-C", onSandbox, func(x *terminal) { x.press("<ctrl-c>") }, exitOK},
-		{"SIGTERM", onCluster, func(x *terminal) { x.signal(syscall.SIGTERM) }, exitOK},
-		{"SIGHUP", onCluster, func(x *terminal) { x.signal(syscall.SIGHUP) }, exitOK},
+		{"q", onCluster, func(x *terminal) { x.press("q") }, exit.OK},
+		{"Ctrl-C", onSandbox, func(x *terminal) { x.press("<ctrl-c>") }, exit.OK},
+		{"SIGTERM", onCluster, func(x *terminal) { x.signal(syscall.SIGTERM) }, exit.OK},
+		{"SIGHUP", onCluster, func(x *terminal) { x.signal(syscall.SIGHUP) }, exit.OK},
 		{"a crash of the sandbox", onSandbox, func(x *terminal) {
 			if err := x.child().Kill(); err != nil {
 				x.t.Fatal(err)
 			}
-		}, exitError},
+		}, exit.Failed},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			parallel(t)
@@ -41,7 +43,7 @@ func TestScreenRestoresTheTerminal(t *testing.T) {
 				t.Errorf("exit code %d, want %d:\n%s", code, c.code, x.picture.String())
 			}
 			t.Logf("ended after %s", time.Since(begin).Round(time.Millisecond))
-			if c.code == exitError && !strings.Contains(x.raw.String(), "error: the sandbox's control plane ended") {
+			if c.code == exit.Failed && !strings.Contains(x.raw.String(), "error: the sandbox's control plane ended") {
 				t.Errorf("it is not said why the screen ended:\n%s", x.picture.String())
 			}
 		})
@@ -61,7 +63,7 @@ func TestScreenIsSuspended(t *testing.T) {
 	x.restored()
 	x.press("fg\n").shows("1 of 49 loops run").press("q").shows("$ ")
 	x.press("exit\n")
-	if code := x.ends(); code != exitOK {
+	if code := x.ends(); code != exit.OK {
 		t.Errorf("exit code %d", code)
 	}
 }
@@ -71,8 +73,8 @@ func TestScreenNeedsATerminal(t *testing.T) {
 	for _, args := range [][]string{{}, {"tui", "--sandbox"}} {
 		command := program(t, args...)
 		out, err := command.CombinedOutput()
-		if err == nil || command.ProcessState.ExitCode() != exitError {
-			t.Errorf("%v: %v, want exit code %d", args, err, exitError)
+		if err == nil || command.ProcessState.ExitCode() != exit.Failed {
+			t.Errorf("%v: %v, want exit code %d", args, err, exit.Failed)
 		}
 		if got := string(out); strings.Count(got, "\n") != 1 || !strings.Contains(got, "'run'") || !strings.Contains(got, "--plain") {
 			t.Errorf("%v says %q", args, got)
@@ -113,7 +115,7 @@ func TestScreenShowsTheLoopsAtWork(t *testing.T) {
 	s.kubectl("-n", "shop", "rollout", "status", "deployment/web")
 	x.press("4").shows("Writes").resize(80, 24)
 	x.shows("Writes").press("q")
-	if code := x.ends(); code != exitOK {
+	if code := x.ends(); code != exit.OK {
 		t.Errorf("exit code %d:\n%s", code, x.picture.String())
 	}
 }
@@ -138,7 +140,7 @@ func TestScreenSavesAndReplays(t *testing.T) {
 		}
 	}
 	x.press("q")
-	if code := x.ends(); code != exitOK {
+	if code := x.ends(); code != exit.OK {
 		t.Errorf("exit code %d", code)
 	}
 	files, err := filepath.Glob(filepath.Join(state, "kctl-ctrl", "*", "*.jsonl.zst"))
@@ -155,7 +157,7 @@ func TestScreenSavesAndReplays(t *testing.T) {
 	x.until(func(picture string) bool { return strings.Contains(picture, "at its beginning") }, "that the recording is read")
 	x.press("4:seek +1h<enter>").shows("kube-schedul", "real").press("1").shows("Controllers:").press("P").shows("not now: this is a recording")
 	x.press(":pods<enter>").shows("cache of pods: 2").press("q")
-	if code := x.ends(); code != exitOK {
+	if code := x.ends(); code != exit.OK {
 		t.Errorf("exit code %d", code)
 	}
 

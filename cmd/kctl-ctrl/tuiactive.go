@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/exit"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/election"
 	"github.com/kctl-ctrl/kctl-ctrl/tui"
@@ -196,14 +197,14 @@ func (a *screenActive) conclude(t *tenure, reason error, acquired bool) {
 	ending, cancel := context.WithTimeout(context.Background(), stepDownWithin)
 	defer cancel()
 	if err := t.end(ending); err != nil {
-		a.s.hub.Record(state.Note{Source: "election", Warning: true, Text: printable(err)})
+		a.s.hub.Record(state.Note{Source: "election", Warning: true, Text: exit.Printable(err)})
 	}
 	var again string
 	switch err := a.observe(ending, t); {
 	case !acquired: // nothing has changed
 	case err != nil:
-		again = "start kctl-ctrl anew: " + printable(err)
-		a.s.hub.Record(state.Note{Source: "election", Warning: true, Text: printable(err)})
+		again = "start kctl-ctrl anew: " + exit.Printable(err)
+		a.s.hub.Record(state.Note{Source: "election", Warning: true, Text: exit.Printable(err)})
 	default:
 		again = "this process has led, and a process leads only once: start kctl-ctrl anew"
 	}
@@ -224,7 +225,7 @@ func (a *screenActive) ends(t *tenure, reason error) {
 	case errors.As(reason, &lost):
 		a.said.Ended, a.said.Reason = "lease lost", lost.Reason
 	default:
-		a.said.Ended, a.said.Reason = "not active", printable(reason)
+		a.said.Ended, a.said.Reason = "not active", exit.Printable(reason)
 	}
 	a.said.EndedAt = time.Now()
 }

@@ -10,6 +10,8 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/exit"
 )
 
 // holder is who holds kube-controller-manager's lease, as the API server has it.
@@ -83,7 +85,7 @@ func TestScreenWritesForReal(t *testing.T) {
 	x.press("q").shows("Quit, stop the loops, and give the lease back?").press("n").shows("Nothing was done", " ACTIVE ")
 	held := c.holder(t)
 	x.press("qy")
-	if code := x.ends(); code != exitOK {
+	if code := x.ends(); code != exit.OK {
 		t.Errorf("exit code %d:\n%s", code, x.picture.String())
 	}
 	if now := c.holder(t); !strings.Contains(held, "kctl-ctrl") || now != "" {
@@ -120,7 +122,7 @@ func TestScreenStandsBy(t *testing.T) {
 	x.shows(" CANDIDATE ", "node-1 leads since 3h").press("7").shows("we are candidate since", "WE WAIT")
 	x.press("L").shows("Stand for election no longer?").press("y").shows("stepped down", "DRY-RUN=CLIENT", "withdrawn at")
 	x.press("L").shows("Type the name of the context:").press("contested<enter>").shows(" CANDIDATE ").press("q")
-	if code := x.ends(); code != exitOK {
+	if code := x.ends(); code != exit.OK {
 		t.Errorf("exit code %d:\n%s", code, x.picture.String())
 	}
 	if v := rule(c.requests(t), shortDeadline); len(v.terms) != 0 || len(v.writes) != 0 || c.holder(t) != "node-1_real" {
@@ -153,7 +155,7 @@ func TestScreenLosesTheLease(t *testing.T) {
 		t.Errorf("after the lease was lost: %+v", now)
 	}
 	x.press("q")
-	if code := x.ends(); code != exitOK {
+	if code := x.ends(); code != exit.OK {
 		t.Errorf("exit code %d", code)
 	}
 	w.recordings = append(w.recordings, x.recording())

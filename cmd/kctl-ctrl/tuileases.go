@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/about"
 	"github.com/kctl-ctrl/kctl-ctrl/tui"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/explain"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/leases"
@@ -78,14 +79,14 @@ func (l *screenLeases) follow(ctx context.Context, q leases.Query) {
 			l.candidatesOf(q)
 			l.replace(q, items)
 			err = l.reader.Follow(ctx, q, items, version, leases.FollowOptions{
-				Now: l.clock.Now, After: time.After, Lost: func(err error) { l.fail(explain.Error(err, "watch leases "+scopeOf(q.Namespace))) },
+				Now: l.clock.Now, After: time.After, Lost: func(err error) { l.fail(explain.Error(err, "watch leases "+explain.Scope(q.Namespace))) },
 			}, func(change leases.Change) error {
 				l.change(change)
 				return nil
 			})
 		}
 		if err != nil && ctx.Err() == nil {
-			l.fail(explain.Error(err, "list leases "+scopeOf(q.Namespace)))
+			l.fail(explain.Error(err, "list leases "+explain.Scope(q.Namespace)))
 		}
 		select {
 		case <-ctx.Done():
@@ -215,5 +216,5 @@ func (l *screenLeases) judge(items []state.LeaseStatus, candidates []state.Lease
 		items[i] = items[i].At(now)
 	}
 	leases.Sort(items)
-	return state.LeaseList{APIVersion: apiVersion, Kind: "LeaseList", Items: items, Candidates: candidates}
+	return state.LeaseList{APIVersion: about.APIVersion, Kind: "LeaseList", Items: items, Candidates: candidates}
 }

@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/exit"
 )
 
 // gate passes connections on to an API server until it is shut: then it drops
@@ -144,7 +146,7 @@ func TestScreenOutlivesTheAPIServer(t *testing.T) {
 	// refused goes on where it was.
 	x.press("<esc>").matches(`configmaps +(synced|relisted) `)
 	x.press("q")
-	if code := x.ends(); code != exitOK {
+	if code := x.ends(); code != exit.OK {
 		t.Errorf("exit code %d", code)
 	}
 }

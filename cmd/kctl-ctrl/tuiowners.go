@@ -175,7 +175,7 @@ func (o *tuiOwners) Tree(ctx context.Context, object state.Ref) (document.OwnerT
 
 // Roots gives the trees of a namespace, or of all.
 func (o *tuiOwners) Roots(ctx context.Context, namespace string) (document.OwnerTree, error) {
-	return o.grow(ctx, "owners "+scopeOf(namespace), func(ctx context.Context, r *owners.Reader) (*followedTree, *owners.Graph, error) {
+	return o.grow(ctx, "owners "+explain.Scope(namespace), func(ctx context.Context, r *owners.Reader) (*followedTree, *owners.Graph, error) {
 		f := &followedTree{scope: owners.Scope{Namespaces: []string{namespace}}}
 		if namespace == "" {
 			f.scope = owners.Scope{Everywhere: true}

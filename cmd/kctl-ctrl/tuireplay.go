@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/about"
 	"github.com/kctl-ctrl/kctl-ctrl/tui"
 	"github.com/kctl-ctrl/kctl-ctrl/tui/widget"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/explain"
@@ -22,7 +23,7 @@ func (o *tuiOptions) replay(ctx context.Context, theme *widget.Theme) error {
 		return err
 	}
 	defer player.Close()
-	ctx, cancel := o.ending().context(ctx)
+	ctx, cancel := o.ending().Context(ctx)
 	defer cancel()
 	screened := screenPlayer{player}
 	options := tui.Options{
@@ -111,7 +112,7 @@ func (r *screenRecorder) Toggle() (string, error) {
 		}
 		return fmt.Sprintf("Saved %d entries, %s, to %s.", stats.Entries, bytesText(stats.Bytes), stats.Path), nil
 	}
-	dir, err := recordingsDir()
+	dir, err := about.RecordingsDir()
 	if err != nil {
 		return "", err
 	}
@@ -119,7 +120,7 @@ func (r *screenRecorder) Toggle() (string, error) {
 		return "", fmt.Errorf("make the directory for recordings: %w", err)
 	}
 	path := filepath.Join(dir, time.Now().Format("2006-01-02T150405")+".jsonl.zst")
-	r.writer, err = recording.Start(r.session.hub, path, recording.WriterOptions{Version: programVersion().Version})
+	r.writer, err = recording.Start(r.session.hub, path, recording.WriterOptions{Version: about.Version().Version})
 	if err != nil {
 		r.writer = nil
 		return "", err

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/exit"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/programtest"
 )
 
@@ -120,11 +121,11 @@ func TestCacheWithoutAProcess(t *testing.T) {
 		words  string
 		never  string
 	}{
-		"some":      {listing{pods: 3}, []string{"pods", "-A"}, exitOK, []string{"NAMESPACE", "web-0", "web-1", "web-2"}, "pods: 3 objects at resourceVersion 900", "No objects found"},
-		"elsewhere": {listing{}, []string{"pods"}, exitOK, []string{}, "No objects found", "error"},
-		"slow":      {listing{pods: 40_000, hangs: true}, []string{"pods", "-A", "--timeout=500ms"}, exitError, nil, "has not synced within ", "No objects found"},
-		"forbidden": {listing{forbidden: true}, []string{"pods", "-A"}, exitError, nil, "list and watch pods", "No objects found"},
-		"no type":   {listing{}, []string{"elevators"}, exitError, nil, `serves no type "elevators"`, "No objects found"},
+		"some":      {listing{pods: 3}, []string{"pods", "-A"}, exit.OK, []string{"NAMESPACE", "web-0", "web-1", "web-2"}, "pods: 3 objects at resourceVersion 900", "No objects found"},
+		"elsewhere": {listing{}, []string{"pods"}, exit.OK, []string{}, "No objects found", "error"},
+		"slow":      {listing{pods: 40_000, hangs: true}, []string{"pods", "-A", "--timeout=500ms"}, exit.Failed, nil, "has not synced within ", "No objects found"},
+		"forbidden": {listing{forbidden: true}, []string{"pods", "-A"}, exit.Failed, nil, "list and watch pods", "No objects found"},
+		"no type":   {listing{}, []string{"elevators"}, exit.Failed, nil, `serves no type "elevators"`, "No objects found"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			kubeconfig := c.server.start(t)
@@ -158,8 +159,8 @@ func TestUnsyncedIsSaid(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			kubeconfig := c.server.start(t)
 			code, out, words := call(t, "run", "--kubeconfig", kubeconfig, "--controllers=deployment", "--for=1500ms")
-			if code != exitError || !strings.Contains(words, "error: 3 informers have not synced after 1.5") || !strings.Contains(words, c.want) {
-				t.Errorf("exit code %d, want %d and %q\n%s", code, exitError, c.want, words)
+			if code != exit.Failed || !strings.Contains(words, "error: 3 informers have not synced after 1.5") || !strings.Contains(words, c.want) {
+				t.Errorf("exit code %d, want %d and %q\n%s", code, exit.Failed, c.want, words)
 			}
 			if strings.Contains(out, "nothing to do") || !strings.Contains(out, "Informers not synced (3)") {
 				t.Errorf("the summary says\n%s", out)
@@ -175,8 +176,8 @@ func TestUnsyncedQueuesAreNotHealthy(t *testing.T) {
 	kubeconfig := listing{hangs: true}.start(t)
 	for _, command := range []string{"get queues --check depth=5", "get queues", "get informers"} {
 		code, _, words := call(t, append(strings.Fields(command), "--kubeconfig", kubeconfig, "--controllers=deployment", "--for=100ms")...)
-		if code != exitError || !strings.Contains(words, "the answer is incomplete: 3 informers have not synced: deployments.apps; pods; replicasets.apps") {
-			t.Errorf("%s: exit code %d, want %d\n%s", command, code, exitError, words)
+		if code != exit.Failed || !strings.Contains(words, "the answer is incomplete: 3 informers have not synced: deployments.apps; pods; replicasets.apps") {
+			t.Errorf("%s: exit code %d, want %d\n%s", command, code, exit.Failed, words)
 		}
 	}
 }
@@ -193,8 +194,8 @@ func TestUnsyncedSchedulerIsSaid(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			kubeconfig := c.server.start(t)
 			code, _, words := call(t, "run", "--kubeconfig", kubeconfig, "--scheduler", "--for=1500ms")
-			if code != exitError || !strings.Contains(words, "have not synced after 1.5s: ") && !strings.Contains(words, "has not synced after 1.5s: ") || !strings.Contains(words, c.want) {
-				t.Errorf("exit code %d, want %d and %q\n%s", code, exitError, c.want, words)
+			if code != exit.Failed || !strings.Contains(words, "have not synced after 1.5s: ") && !strings.Contains(words, "has not synced after 1.5s: ") || !strings.Contains(words, c.want) {
+				t.Errorf("exit code %d, want %d and %q\n%s", code, exit.Failed, c.want, words)
 			}
 		})
 	}

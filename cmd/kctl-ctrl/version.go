@@ -5,6 +5,10 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/about"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/cliflags"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/printing"
 )
 
 func newVersionCommand(streams genericiooptions.IOStreams) *cobra.Command {
@@ -12,14 +16,14 @@ func newVersionCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "Print the version of this program and of the loops in it",
-		Args:  noArguments,
+		Args:  cliflags.NoArguments,
 		RunE: func(*cobra.Command, []string) error {
-			info := programVersion()
-			if err := checkFormat(output, "json", "yaml"); err != nil {
+			info := about.Version()
+			if err := printing.CheckFormat(output, "json", "yaml"); err != nil {
 				return err
 			}
 			if output != "" {
-				return printDocument(streams.Out, output, info)
+				return printing.Document(streams.Out, output, info)
 			}
 			fmt.Fprintf(streams.Out, "kctl-ctrl %s\nkubernetes %s\n%s %s\n", info.Version, info.Kubernetes, info.Go, info.Platform)
 			return nil

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"time"
 
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/console"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/settle"
 	"github.com/kctl-ctrl/kctl-ctrl/render"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
@@ -19,7 +20,7 @@ func (s *session) reportWaits(out io.Writer) {
 			return // it waits for the user, who is being asked
 		}
 		text := ""
-		if isTerminal(out) {
+		if console.IsTerminal(out) {
 			text = "\r\x1b[K" // a progress line may be there
 		}
 		for _, line := range stillInProgress(w, s.hub.Flush(), time.Now()) {
@@ -42,7 +43,7 @@ const keysNamed = 3
 // stillInProgress describes a wait in lines: how long it has lasted, and for what,
 // with what the journal knows of the keys.
 func stillInProgress(w settle.Waiting, snapshot *state.Snapshot, now time.Time) []string {
-	lines := []string{fmt.Sprintf("waiting for %s: %s", state.Short(w.For), inProgress(w.Total))}
+	lines := []string{fmt.Sprintf("waiting for %s: %s", state.Short(w.For), settle.InProgress(w.Total))}
 	for _, item := range w.Items {
 		for _, line := range describeItem(item, snapshot, now) {
 			lines = append(lines, "  - "+line)

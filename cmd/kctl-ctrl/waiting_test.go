@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/console"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/settle"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/hub"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
@@ -61,19 +62,19 @@ func TestAWaitNamesKeys(t *testing.T) {
 func TestProgressElsewhere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
-		p := newProgress(&out)
-		p.line("connecting to staging")
+		p := console.NewProgress(&out)
+		p.Line("connecting to staging")
 		time.Sleep(4 * time.Second)
-		p.line("control plane ready, \x1b[2Jnow")
+		p.Line("control plane ready, \x1b[2Jnow")
 		awaits := ""
-		p.await(func() string { return awaits })
+		p.Await(func() string { return awaits })
 		time.Sleep(2 * time.Second)
 		awaits = "1 informer to sync: \x1b[2Jpods"
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
-		p.done()
+		p.Done()
 		time.Sleep(time.Hour)
-		p.done()
+		p.Done()
 		synctest.Wait()
 		got := out.String()
 		// The line of what is done is not taken for what is waited for.
@@ -83,10 +84,10 @@ func TestProgressElsewhere(t *testing.T) {
 	})
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
-		p := newProgress(&out)
-		p.line("connecting to staging")
+		p := console.NewProgress(&out)
+		p.Line("connecting to staging")
 		time.Sleep(4 * time.Second)
-		p.done()
+		p.Done()
 		synctest.Wait()
 		if out.Len() > 0 {
 			t.Errorf("got %q", out.String())

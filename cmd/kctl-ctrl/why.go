@@ -14,6 +14,11 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/about"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/cliflags"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/complete"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/console"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/printing"
 	"github.com/kctl-ctrl/kctl-ctrl/render"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/diagnosis"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/document"
@@ -25,7 +30,7 @@ import (
 type whyOptions struct {
 	genericiooptions.IOStreams
 	ownerFlags
-	printer *outputPrinter
+	printer *printing.Printer
 	now     func() time.Time
 
 	loops   bool
@@ -35,7 +40,7 @@ type whyOptions struct {
 
 func newWhyCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	o := &whyOptions{
-		IOStreams: streams, printer: newPrinter("text"), now: time.Now,
+		IOStreams: streams, printer: printing.New("text"), now: time.Now,
 		ownerFlags: ownerFlags{cluster: genericclioptions.NewConfigFlags(true), concurrency: 12, maxRequests: 5000, pageSize: 500},
 	}
 	cmd := &cobra.Command{
@@ -74,15 +79,15 @@ is missing; --loops=false leaves the loops out.`,
 	flags.StringVar(&o.dryRun, "dry-run", "client", "client: the loops' writes are answered in this program; server: they are sent with dryRun=All")
 	flags.DurationVar(&o.timeout, "timeout", 30*time.Second, "time limit for reading, and again for the controllers to settle; the answer has what is there by then")
 	_ = cmd.RegisterFlagCompletionFunc("dry-run", cobra.FixedCompletions([]string{"client", "server"}, cobra.ShellCompDirectiveNoFileComp))
-	o.printer.addFlags(cmd)
-	addClusterFlags(o.cluster, flags)
+	o.printer.AddFlags(cmd)
+	cliflags.AddCluster(o.cluster, flags)
 	o.flags = flags
 	return cmd
 }
 
 // completeWhy completes TYPE/NAME for the types that people ask about.
-func completeWhy() completion {
-	types := typesThatOwn()
+func completeWhy() complete.Func {
+	types := complete.TypesThatOwn()
 	types["horizontalpodautoscaler"] = schema.GroupVersionResource{Group: "autoscaling", Version: "v2", Resource: "horizontalpodautoscalers"}
 	types["poddisruptionbudget"] = schema.GroupVersionResource{Group: "policy", Version: "v1", Resource: "poddisruptionbudgets"}
 	types["persistentvolumeclaim"] = schema.GroupVersionResource{Version: "v1", Resource: "persistentvolumeclaims"}
@@ -90,7 +95,7 @@ func completeWhy() completion {
 	types["namespace"] = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
 	types["ingress"] = schema.GroupVersionResource{Group: "networking.k8s.io", Version: "v1", Resource: "ingresses"}
 	types["customresourcedefinition"] = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
-	return typeNames{usual: types}.complete
+	return complete.Objects{Usual: types}.Complete
 }
 
 func (o *whyOptions) check() (state.Mode, error) {
@@ -106,7 +111,7 @@ func (o *whyOptions) check() (state.Mode, error) {
 	case len(o.args) == 1 && !strings.Contains(o.args[0], "/"):
 		return "", fmt.Errorf("which %s? name one, as %s/NAME", o.args[0], o.args[0])
 	}
-	if err := refuseNoEffect(o.flags, noEffect{!o.loops, []string{"dry-run", "timeout"}, "with --loops=false, which runs no controllers: leave one of them out"}); err != nil {
+	if err := cliflags.RefuseNoEffect(o.flags, cliflags.NoEffect{In: !o.loops, Flags: []string{"dry-run", "timeout"}, Why: "with --loops=false, which runs no controllers: leave one of them out"}); err != nil {
 		return "", err
 	}
 	return mode, o.ownerFlags.check()
@@ -117,29 +122,29 @@ func (o *whyOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := o.printer.complete(o.Out); err != nil {
+	if err := o.printer.Complete(o.Out); err != nil {
 		return err
 	}
-	cluster, err := oneContext(o.cluster, "an object is in one cluster")
+	cluster, err := cliflags.OneCluster(o.cluster, "an object is in one cluster")
 	if err != nil {
 		return err
 	}
-	ctx, cancel := withSignals(ctx, o.ErrOut, "stopped")
+	ctx, cancel := console.WithSignals(ctx, o.ErrOut, "stopped")
 	defer cancel()
-	progress := newProgress(o.ErrOut)
-	defer progress.done()
+	progress := console.NewProgress(o.ErrOut)
+	defer progress.Done()
 	started := o.now()
 	o.within = o.timeout + time.Second // for requests that take no context
-	c, err := o.open(cluster, progress.line)
+	c, err := o.open(cluster, progress.Line)
 	if err != nil {
 		return err
 	}
-	why, err := o.answer(ctx, c, mode, progress.line)
+	why, err := o.answer(ctx, c, mode, progress.Line)
 	if err != nil {
 		return explain.Cause(ctx, err)
 	}
 	why.Cost.Duration = o.now().Sub(started)
-	progress.done()
+	progress.Done()
 	return o.show(why)
 }
 
@@ -169,13 +174,13 @@ func (o *whyOptions) answer(ctx context.Context, c *ownersOf, mode state.Mode, p
 	}
 	cancel()
 	if o.loops {
-		run := whyLoops{mode: mode, timeout: o.timeout, flags: c.flags, streams: o.IOStreams}
+		run := whyLoops{mode: mode, timeout: o.timeout, flags: c.Flags, streams: o.IOStreams}
 		if facts.Story, err = run.tell(ctx, facts.Graph, facts.Target, progress); err != nil {
 			return document.Why{}, err
 		}
 	}
 	return document.Why{
-		APIVersion: apiVersion, Kind: document.WhyKind, Context: c.contextName(),
+		APIVersion: about.APIVersion, Kind: document.WhyKind, Context: c.contextName(),
 		Object: facts.Target.OwnedObject, Status: facts.Status,
 		Findings: diagnosis.Findings(facts), Checks: diagnosis.Causes(), Story: facts.Story,
 		Gaps: gapsOf(c.Reader, facts), Cost: c.Cost(),
@@ -201,11 +206,11 @@ func gapsOf(r *owners.Reader, facts *diagnosis.Facts) []document.ReadGap {
 }
 
 func (o *whyOptions) show(why document.Why) error {
-	err := o.printer.print(o.Out, found{
+	err := o.printer.Print(o.Out, printing.Found{
 		Document: func() any { return why },
 		Names:    func() []string { return render.WhyNames(why) },
 		Text: func(w io.Writer, _ string) error {
-			return render.WriteWhy(w, why, render.WhyOptions{Wide: o.printer.format() == "wide", Color: o.printer.color})
+			return render.WriteWhy(w, why, render.WhyOptions{Wide: o.printer.Format() == "wide", Color: o.printer.Color})
 		},
 	})
 	if err != nil {

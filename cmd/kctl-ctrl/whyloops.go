@@ -14,6 +14,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	controllernames "k8s.io/kubernetes/cmd/kube-controller-manager/names"
 
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/cliflags"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/settle"
 	"github.com/kctl-ctrl/kctl-ctrl/render"
@@ -216,7 +217,7 @@ func (w *whyLoops) options(loops []string, namespace string) (*runOptions, error
 	if err := upstream.Set("controllers", strings.Join(loops, ",")); err != nil {
 		return nil, fmt.Errorf("choose the loops %s: %w", strings.Join(loops, ", "), err)
 	}
-	flags := withContext(w.flags, valueOf(w.flags.Context))
+	flags := cliflags.WithContext(w.flags, cliflags.ValueOf(w.flags.Context))
 	flags.Namespace = &namespace
 	return &runOptions{IOStreams: w.streams, kubeconfig: flags, controllers: options}, nil
 }
@@ -267,9 +268,9 @@ func (w *whyLoops) rest(ctx context.Context, s *session, c concern) (later []set
 	deadline := time.Now().Add(w.timeout)
 	for range 2 {
 		later, err = s.waitSettled(ctx, time.Until(deadline))
-		var unsettled *unsettledError
+		var unsettled *settle.UnsettledError
 		if errors.As(err, &unsettled) {
-			return later, unsettled.reasons, nil
+			return later, unsettled.Reasons, nil
 		}
 		if err != nil {
 			return nil, nil, explain.Cause(ctx, err)

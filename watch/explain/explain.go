@@ -165,6 +165,7 @@ func missingType(err error) bool {
 	return details == nil || details.Name == ""
 }
 
+// Timeout reports whether a request ran out of time.
 func Timeout(err error) bool {
 	var timeout net.Error
 	return errors.As(err, &timeout) && timeout.Timeout()

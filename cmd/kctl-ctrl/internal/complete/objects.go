@@ -1,4 +1,4 @@
-package main
+package complete
 
 import (
 	"maps"
@@ -16,50 +16,50 @@ import (
 // resources are types by what they are called.
 type resources map[string]schema.GroupVersionResource
 
-// typeNames completes objects as kubectl names them: TYPE/NAME, or TYPE and NAME.
-type typeNames struct {
-	// usual are the types offered first, aliases those where none of them fits. Any
+// Objects completes objects as kubectl names them: TYPE/NAME, or TYPE and NAME.
+type Objects struct {
+	// Usual are the types offered first, aliases those where none of them fits. Any
 	// other type that the cluster serves, custom resources too, is offered where
 	// neither fits.
-	usual, aliases resources
-	// several objects can be named.
-	several bool
+	Usual, Aliases resources
+	// Several objects can be named.
+	Several bool
 }
 
-// complete is the completion of a command's arguments.
-func (t typeNames) complete(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+// Complete is the completion of a command's arguments.
+func (t Objects) Complete(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 	const none = cobra.ShellCompDirectiveNoFileComp
 	called, _, slash := strings.Cut(word, "/")
 	switch {
 	case slash:
-		if len(args) > 0 && (!t.several || !strings.Contains(args[0], "/")) {
+		if len(args) > 0 && (!t.Several || !strings.Contains(args[0], "/")) {
 			return nil, none
 		}
 		if resource, ok := t.find(cmd, called); ok {
-			return completeObjects(resource, called+"/")(cmd, args, word)
+			return Names(resource, called+"/")(cmd, args, word)
 		}
 		return nil, none
 	case len(args) == 0:
 		return t.types(cmd, word)
-	case !strings.Contains(args[0], "/") && !strings.Contains(args[0], ",") && (t.several || len(args) == 1):
+	case !strings.Contains(args[0], "/") && !strings.Contains(args[0], ",") && (t.Several || len(args) == 1):
 		if resource, ok := t.find(cmd, args[0]); ok {
-			return completeObjects(resource, "")(cmd, args[1:], word)
+			return Names(resource, "")(cmd, args[1:], word)
 		}
 		return nil, none
-	case t.several && strings.Contains(args[0], "/"):
+	case t.Several && strings.Contains(args[0], "/"):
 		return t.types(cmd, word)
 	}
 	return nil, none
 }
 
 // types offers types that begin with a word, with a slash behind them.
-func (t typeNames) types(cmd *cobra.Command, word string) ([]string, cobra.ShellCompDirective) {
-	offered := startingWith(word, slices.Sorted(maps.Keys(t.usual)))
+func (t Objects) types(cmd *cobra.Command, word string) ([]string, cobra.ShellCompDirective) {
+	offered := StartingWith(word, slices.Sorted(maps.Keys(t.Usual)))
 	if len(offered) == 0 {
-		offered = startingWith(word, slices.Sorted(maps.Keys(t.aliases)))
+		offered = StartingWith(word, slices.Sorted(maps.Keys(t.Aliases)))
 	}
 	if len(offered) == 0 && word != "" {
-		offered = startingWith(word, typesServed(cmd))
+		offered = StartingWith(word, typesServed(cmd))
 	}
 	for i := range offered {
 		offered[i] += "/"
@@ -69,8 +69,8 @@ func (t typeNames) types(cmd *cobra.Command, word string) ([]string, cobra.Shell
 
 // find is the type that is called so, as kubectl finds it: plural, singular, short, or
 // with its group.
-func (t typeNames) find(cmd *cobra.Command, called string) (schema.GroupVersionResource, bool) {
-	for _, known := range []resources{t.usual, t.aliases} {
+func (t Objects) find(cmd *cobra.Command, called string) (schema.GroupVersionResource, bool) {
+	for _, known := range []resources{t.Usual, t.Aliases} {
 		if resource, ok := known[called]; ok {
 			return resource, true
 		}
@@ -85,7 +85,7 @@ func (t typeNames) find(cmd *cobra.Command, called string) (schema.GroupVersionR
 		return schema.GroupVersionResource{}, false
 	}
 	mapper := restmapper.NewShortcutExpander(restmapper.NewDiscoveryRESTMapper(groups), cached, nil)
-	resource, err := resourceNamed(mapper, called)
+	resource, err := ResourceNamed(mapper, called)
 	return resource, err == nil
 }
 
@@ -125,9 +125,9 @@ func typesServed(cmd *cobra.Command) []string {
 	return names
 }
 
-// resourceNamed finds the resource for a type as kubectl takes it: plural,
+// ResourceNamed finds the resource for a type as kubectl takes it: plural,
 // singular, short, or with version and group.
-func resourceNamed(mapper meta.RESTMapper, name string) (schema.GroupVersionResource, error) {
+func ResourceNamed(mapper meta.RESTMapper, name string) (schema.GroupVersionResource, error) {
 	full, partial := schema.ParseResourceArg(name)
 	if full != nil {
 		if gvr, err := mapper.ResourceFor(*full); err == nil {
@@ -137,7 +137,8 @@ func resourceNamed(mapper meta.RESTMapper, name string) (schema.GroupVersionReso
 	return mapper.ResourceFor(partial.WithVersion(""))
 }
 
-func typesThatOwn() map[string]schema.GroupVersionResource {
+// TypesThatOwn are types whose objects own others, by their singular.
+func TypesThatOwn() map[string]schema.GroupVersionResource {
 	return map[string]schema.GroupVersionResource{
 		"deployment":  {Group: "apps", Version: "v1", Resource: "deployments"},
 		"replicaset":  {Group: "apps", Version: "v1", Resource: "replicasets"},

@@ -1,4 +1,4 @@
-package main
+package cliflags
 
 import (
 	"fmt"
@@ -7,9 +7,9 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// onlyCommands refuses words after a command that has subcommands and nothing
+// OnlyCommands refuses words after a command that has subcommands and nothing
 // else: a word there is a subcommand that does not exist.
-func onlyCommands(cmd *cobra.Command, args []string) error {
+func OnlyCommands(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
@@ -27,9 +27,9 @@ func didYouMean(cmd *cobra.Command, word string) string {
 	return " (did you mean " + strings.Join(found, " or ") + "?)"
 }
 
-// noArguments refuses words after a command that takes flags only. The usual
+// NoArguments refuses words after a command that takes flags only. The usual
 // ones are files.
-func noArguments(cmd *cobra.Command, args []string) error {
+func NoArguments(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
@@ -39,9 +39,9 @@ func noArguments(cmd *cobra.Command, args []string) error {
 	return fmt.Errorf("unexpected argument %q\nsee '%s --help'", args[0], cmd.CommandPath())
 }
 
-// checkTopics has cobra's own commands, help and completion, take a wrong word
+// CheckTopics has cobra's own commands, help and completion, take a wrong word
 // for an error, as all others do.
-func checkTopics(root *cobra.Command) {
+func CheckTopics(root *cobra.Command) {
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
 	for _, cmd := range root.Commands() {
@@ -52,10 +52,10 @@ func checkTopics(root *cobra.Command) {
 				if err != nil || !topic.HasSubCommands() {
 					return err
 				}
-				return onlyCommands(topic, rest)
+				return OnlyCommands(topic, rest)
 			}
 		case "completion":
-			cmd.Args = onlyCommands
+			cmd.Args = OnlyCommands
 			cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 		}
 	}

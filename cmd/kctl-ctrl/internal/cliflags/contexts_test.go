@@ -1,4 +1,4 @@
-package main
+package cliflags
 
 import (
 	"testing"
@@ -11,7 +11,7 @@ func TestWithContext(t *testing.T) {
 	flags := genericclioptions.NewConfigFlags(true)
 	*flags.Impersonate, *flags.Namespace, *flags.Timeout = "jane", "shop", "3s"
 	*flags.Context = "a,b"
-	got := withContext(flags, "b")
+	got := WithContext(flags, "b")
 	if *got.Context != "b" || *flags.Context != "a,b" {
 		t.Errorf("contexts %q and %q", *got.Context, *flags.Context)
 	}

@@ -1,7 +1,7 @@
-package main
+package explain
 
-// scopeOf is "in namespace shop".
-func scopeOf(namespace string) string {
+// Scope is "in namespace shop".
+func Scope(namespace string) string {
 	if namespace == "" {
 		return "in all namespaces"
 	}

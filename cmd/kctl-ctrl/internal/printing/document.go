@@ -1,4 +1,4 @@
-package main
+package printing
 
 import (
 	"bytes"
@@ -13,10 +13,10 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
-// printDocument writes v as JSON or YAML, in the order of its fields for JSON.
+// Document writes v as JSON or YAML, in the order of its fields for JSON.
 // Both come from the same struct, and both spell out what a terminal or the runner of
-// a CI system might act on, as outputPrinter does.
-func printDocument(out io.Writer, format string, v any) error {
+// a CI system might act on, as Printer does.
+func Document(out io.Writer, format string, v any) error {
 	text, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
 		return fmt.Errorf("encode %T: %w", v, err)
@@ -47,8 +47,8 @@ func readableYAML(text []byte) ([]byte, error) {
 	return append(state.EscapeJSONInYAML(text), '\n'), nil
 }
 
-// checkFormat refuses an --output value that is not in formats.
-func checkFormat(format string, formats ...string) error {
+// CheckFormat refuses an --output value that is not in formats.
+func CheckFormat(format string, formats ...string) error {
 	if format == "" || slices.Contains(formats, format) {
 		return nil
 	}

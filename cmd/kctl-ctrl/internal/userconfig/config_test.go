@@ -1,4 +1,4 @@
-package main
+package userconfig
 
 import (
 	"os"
@@ -22,7 +22,7 @@ func TestConfig(t *testing.T) {
 		head + "protectedContexts: prod":             "protectedContexts is of the wrong type, string",
 		"\t":                                         "",
 	} {
-		_, err := parseConfig([]byte(text))
+		_, err := Parse([]byte(text))
 		if text == "\t" && err == nil || text != "\t" && ((err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want)) {
 			t.Errorf("%q: %v, want %q", text, err, want)
 		}
@@ -30,7 +30,7 @@ func TestConfig(t *testing.T) {
 }
 
 func TestProtectedContexts(t *testing.T) {
-	c := configFile{ProtectedContexts: []string{"production", "prod-*", "arn:*:cluster/live", "odd[1]"}}
+	c := File{ProtectedContexts: []string{"production", "prod-*", "arn:*:cluster/live", "odd[1]"}}
 	for context, want := range map[string]string{
 		"production": "production", "prod-eu": "prod-*", "prod-eu/1": "prod-*", "arn:aws:eks:cluster/live": "arn:*:cluster/live",
 		"odd[1]": "odd[1]", "Production": "", "staging": "", "": "", "my-production": "",
@@ -45,10 +45,10 @@ func TestConfigPath(t *testing.T) {
 	dir := t.TempDir()
 	env := map[string]string{"HOME": dir}
 	getenv := func(name string) string { return env[name] }
-	if got, err := configPath(getenv); err != nil || got != filepath.Join(dir, ".config", "kctl-ctrl", "config.yaml") {
+	if got, err := Path(getenv); err != nil || got != filepath.Join(dir, ".config", "kctl-ctrl", "config.yaml") {
 		t.Errorf("%s, %v", got, err)
 	}
-	if c, err := loadConfig(getenv); err != nil || len(c.ProtectedContexts) != 0 {
+	if c, err := Load(getenv); err != nil || len(c.ProtectedContexts) != 0 {
 		t.Errorf("without a file: %+v, %v", c, err)
 	}
 	// A link that leads nowhere was meant to protect something.
@@ -59,7 +59,7 @@ func TestConfigPath(t *testing.T) {
 	if err := os.Symlink(filepath.Join(dir, "gone.yaml"), link); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := loadConfig(getenv); err == nil || !strings.Contains(err.Error(), "config.yaml") {
+	if _, err := Load(getenv); err == nil || !strings.Contains(err.Error(), "config.yaml") {
 		t.Errorf("a link that leads nowhere is taken for no configuration: %v", err)
 	}
 	env["XDG_CONFIG_HOME"] = filepath.Join(dir, "x")
@@ -70,7 +70,7 @@ func TestConfigPath(t *testing.T) {
 	if err := os.WriteFile(file, []byte("nonsense: true"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := loadConfig(getenv); err == nil || !strings.Contains(err.Error(), file) {
+	if _, err := Load(getenv); err == nil || !strings.Contains(err.Error(), file) {
 		t.Errorf("a file with nonsense in it: %v", err)
 	}
 }

@@ -1,4 +1,4 @@
-package main
+package complete
 
 import (
 	"slices"
@@ -6,24 +6,26 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/client-go/discovery"
+
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/cliflags"
 )
 
-// values completes a flag that takes one of these.
-func values(of ...string) completion {
+// Values completes a flag that takes one of these.
+func Values(of ...string) Func {
 	return func(_ *cobra.Command, _ []string, word string) ([]string, cobra.ShellCompDirective) {
-		return startingWith(word, of), cobra.ShellCompDirectiveNoFileComp
+		return StartingWith(word, of), cobra.ShellCompDirectiveNoFileComp
 	}
 }
 
-// listOf completes a flag that takes a list of these.
-func listOf(of ...string) completion {
+// ListOf completes a flag that takes a list of these.
+func ListOf(of ...string) Func {
 	return func(_ *cobra.Command, _ []string, word string) ([]string, cobra.ShellCompDirective) {
-		return startingWith(word, continueList(word, of)), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+		return StartingWith(word, ContinueList(word, of)), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 	}
 }
 
-// completeGroups completes a list of API groups that the cluster serves.
-func completeGroups(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+// Groups completes a list of API groups that the cluster serves.
+func Groups(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 	offered := []string{"core"}
 	if client := discoveryFor(cmd); client != nil {
 		if list, err := client.ServerGroups(); err == nil {
@@ -35,21 +37,21 @@ func completeGroups(cmd *cobra.Command, args []string, word string) ([]string, c
 		}
 	}
 	slices.Sort(offered)
-	return listOf(offered...)(cmd, args, word)
+	return ListOf(offered...)(cmd, args, word)
 }
 
 // discoveryFor is a client that asks the cluster of a command what it serves, briefly;
 // nil where no cluster is configured.
 func discoveryFor(cmd *cobra.Command) discovery.DiscoveryInterface {
-	return discoveryBy(configFlagsOf(cmd))
+	return discoveryBy(ConfigFlagsOf(cmd))
 }
 
 func discoveryBy(flags *genericclioptions.ConfigFlags) discovery.DiscoveryInterface {
-	config, err := readOnlyConfig(flags)
+	config, err := cliflags.ReadOnlyConfig(flags)
 	if err != nil {
 		return nil
 	}
-	config.Timeout = completeTimeout
+	config.Timeout = Timeout
 	client, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
 		return nil

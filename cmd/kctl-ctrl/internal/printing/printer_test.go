@@ -1,4 +1,4 @@
-package main
+package printing
 
 import (
 	"bytes"
@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
 
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/about"
 	"github.com/kctl-ctrl/kctl-ctrl/render"
 )
 
@@ -35,10 +36,10 @@ type documentItem struct {
 
 const hostileText = "\x1b]0;owned\x07 \u202etxt.\u2066 \U000e0041 \u009b31m"
 
-func documentOf(remark string) found {
+func documentOf(remark string) Found {
 	items := []documentItem{{"a", 10_000_000, 0.5, remark}, {"b", -1, 2, "plain: \"text\"\nof two lines"}}
-	return found{
-		Document: func() any { return thingList{apiVersion, "ThingList", items} },
+	return Found{
+		Document: func() any { return thingList{about.APIVersion, "ThingList", items} },
 		Names:    func() []string { return []string{"thing/" + items[0].Name + remark, "thing/b"} },
 		Table: func(wide bool) render.Table {
 			t := render.Table{Columns: []render.Column{{Title: "NAME"}, {Title: "REMARK"}}}
@@ -58,17 +59,17 @@ func documentOf(remark string) found {
 }
 
 // printed runs a command that has nothing but the printer.
-func printed(t *testing.T, f found, args ...string) (string, error) {
+func printed(t *testing.T, f Found, args ...string) (string, error) {
 	t.Helper()
-	p := newPrinter("dot")
+	p := New("dot")
 	var out bytes.Buffer
 	cmd := &cobra.Command{Use: "x", SilenceErrors: true, SilenceUsage: true, RunE: func(*cobra.Command, []string) error {
-		if err := p.complete(&out); err != nil {
+		if err := p.Complete(&out); err != nil {
 			return err
 		}
-		return p.print(render.Inert(&out), f) // as execute has it
+		return p.Print(render.Inert(&out), f) // as execute has it
 	}}
-	p.addFlags(cmd)
+	p.AddFlags(cmd)
 	cmd.SetArgs(append([]string{}, args...))
 	err := cmd.Execute()
 	return out.String(), err
@@ -177,15 +178,15 @@ func TestPrintStream(t *testing.T) {
 		"":     "NAME   REMARK\na      one\nb      plain: \"text\" of two lines\na      two\nb      plain: \"text\" of two lines\n",
 		"yaml": "---\n",
 	} {
-		p := newPrinter()
+		p := New()
 		*p.flags.OutputFormat = format
 		p.flags.OutputFlagSpecified = func() bool { return format != "" }
 		var out bytes.Buffer
-		if err := p.complete(&out); err != nil {
+		if err := p.Complete(&out); err != nil {
 			t.Fatal(err)
 		}
 		for _, remark := range []string{"one", "two"} {
-			if err := p.print(&out, documentOf(remark)); err != nil {
+			if err := p.Print(&out, documentOf(remark)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -198,13 +199,13 @@ func TestPrintStream(t *testing.T) {
 
 // The verbs that print one document in two forms spell out the same characters.
 func TestPrintDocumentIsInert(t *testing.T) {
-	want := thingList{apiVersion, "ThingList", []documentItem{{Name: "a", Count: 10_000_000, Remark: hostileText}}}
+	want := thingList{about.APIVersion, "ThingList", []documentItem{{Name: "a", Count: 10_000_000, Remark: hostileText}}}
 	for format, read := range map[string]func([]byte, any) error{
 		"json": json.Unmarshal,
 		"yaml": func(text []byte, v any) error { return yaml.Unmarshal(text, v) },
 	} {
 		var out bytes.Buffer
-		if err := printDocument(&out, format, want); err != nil {
+		if err := Document(&out, format, want); err != nil {
 			t.Fatal(err)
 		}
 		if bytes.ContainsFunc(out.Bytes(), odd) {

@@ -1,4 +1,4 @@
-package main
+package userconfig
 
 import (
 	"slices"
@@ -13,7 +13,7 @@ func FuzzConfig(f *testing.F) {
 		f.Add([]byte(text), "prod")
 	}
 	f.Fuzz(func(t *testing.T, text []byte, context string) {
-		config, err := parseConfig(text)
+		config, err := Parse(text)
 		if err != nil {
 			if len(config.ProtectedContexts) > 0 {
 				t.Fatalf("%q: %v, and %+v", text, err, config)

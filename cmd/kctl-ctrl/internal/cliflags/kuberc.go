@@ -1,4 +1,4 @@
-package main
+package cliflags
 
 import (
 	"errors"
@@ -9,9 +9,9 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 )
 
-// addClusterFlags adds the flags by which kubectl is told which cluster it is to ask,
+// AddCluster adds the flags by which kubectl is told which cluster it is to ask,
 // and as whom.
-func addClusterFlags(cluster *genericclioptions.ConfigFlags, flags *pflag.FlagSet) {
+func AddCluster(cluster *genericclioptions.ConfigFlags, flags *pflag.FlagSet) {
 	cluster.AddFlags(flags)
 	flags.Var(&kubercFlag{}, "kuberc", "path to the kuberc file that says which credential plugins may run, as for kubectl; its defaults and aliases are kubectl's own")
 }

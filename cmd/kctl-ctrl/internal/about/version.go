@@ -1,4 +1,7 @@
-package main
+// Package about says what this program is and where it keeps its files: its version and
+// that of the Kubernetes in it, the API version of its documents, and the directories
+// for state and recordings. It looks, and makes nothing.
+package about
 
 import (
 	"runtime"
@@ -9,8 +12,8 @@ import (
 // the Go toolchain recorded.
 var version = ""
 
-// versionInfo is what `version -o json` prints.
-type versionInfo struct {
+// VersionInfo is what `version -o json` prints.
+type VersionInfo struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
 	Version    string `json:"version"`
@@ -22,9 +25,10 @@ type versionInfo struct {
 	Platform   string `json:"platform"`
 }
 
-func programVersion() versionInfo {
-	info := versionInfo{
-		APIVersion: apiVersion, Kind: "Version",
+// Version reads what the build recorded.
+func Version() VersionInfo {
+	info := VersionInfo{
+		APIVersion: APIVersion, Kind: "Version",
 		Version: version, Kubernetes: "unknown", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
 	}
 	build, ok := debug.ReadBuildInfo()
@@ -47,5 +51,5 @@ func programVersion() versionInfo {
 	return info
 }
 
-// apiVersion marks every document this program writes for machines.
-const apiVersion = "kctl-ctrl.dev/v1alpha1"
+// APIVersion marks every document this program writes for machines.
+const APIVersion = "kctl-ctrl.dev/v1alpha1"

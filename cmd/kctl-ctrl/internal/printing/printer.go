@@ -1,4 +1,8 @@
-package main
+// Package printing prints what a command found as -o says: a table or a text of the
+// command's own, JSON, YAML, names, templates and columns as kubectl has them. Nothing
+// that comes from a cluster acts on a terminal or on the runner of a CI system, in any of
+// these forms.
+package printing
 
 import (
 	"bytes"
@@ -17,35 +21,36 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 	"k8s.io/kubectl/pkg/cmd/get"
 
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/console"
 	"github.com/kctl-ctrl/kctl-ctrl/render"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
-// found is what a verb found, in the forms in which it can be printed. Only the
+// Found is what a verb found, in the forms in which it can be printed. Only the
 // one that was asked for is made.
-type found struct {
-	// Document gives the struct for programs: with apiVersion, kind and, for a
+type Found struct {
+	// Document gives the struct for programs: with about.APIVersion, kind and, for a
 	// list, items.
 	Document func() any
 	// Names gives the lines of -o name: "lease.coordination.k8s.io/leader".
 	Names func() []string
 	// Table gives the table, of all columns for -o wide.
 	Table func(wide bool) render.Table
-	// Text writes a format of the verb's own, one of those that newPrinter was
+	// Text writes a format of the verb's own, one of those that New was
 	// told, and the default one where there is no Table.
 	Text func(w io.Writer, format string) error
 }
 
-// outputPrinter prints what a verb found as -o says, with kubectl's formats. It
+// Printer prints what a verb found as -o says, with kubectl's formats. It
 // belongs to one run of one command.
-type outputPrinter struct {
+type Printer struct {
 	flags     *genericclioptions.PrintFlags
 	columns   *get.CustomColumnsPrintFlags
 	own       []string
-	noHeaders bool
+	NoHeaders bool
 	// choice is the value of --color, and color what it comes to.
 	choice string
-	color  bool
+	Color  bool
 
 	objects printers.ResourcePrinter
 	// widths are the columns' of the tables printed before: a stream of them
@@ -55,85 +60,86 @@ type outputPrinter struct {
 	tables, documents int
 }
 
-// newPrinter makes a printer. own are the formats of the verb itself, beside
+// New makes a printer. own are the formats of the verb itself, beside
 // the table and kubectl's: "dot".
-func newPrinter(own ...string) *outputPrinter {
-	p := &outputPrinter{flags: genericclioptions.NewPrintFlags(""), columns: get.NewCustomColumnsPrintFlags(), own: own}
+func New(own ...string) *Printer {
+	p := &Printer{flags: genericclioptions.NewPrintFlags(""), columns: get.NewCustomColumnsPrintFlags(), own: own}
 	p.flags.JSONYamlPrintFlags.ShowManagedFields = true // no document of ours has any to hide
 	p.flags.NamePrintFlags = nil
 	return p
 }
 
-// formats are the values of -o.
-func (p *outputPrinter) formats() []string {
+// Formats are the values of -o.
+func (p *Printer) Formats() []string {
 	formats := slices.Concat([]string{"wide", "json", "yaml", "kyaml", "name"}, p.own)
 	formats = append(formats, p.columns.AllowedFormats()...)
 	return append(formats, p.flags.TemplatePrinterFlags.AllowedFormats()...)
 }
 
-func (p *outputPrinter) addFlags(cmd *cobra.Command) {
+// AddFlags registers -o and what goes with it, with their completions.
+func (p *Printer) AddFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVarP(p.flags.OutputFormat, "output", "o", "", "output format, one of: "+strings.Join(p.formats(), ", "))
-	flags.BoolVar(&p.noHeaders, "no-headers", false, "leave the titles of the columns out")
+	flags.StringVarP(p.flags.OutputFormat, "output", "o", "", "output format, one of: "+strings.Join(p.Formats(), ", "))
+	flags.BoolVar(&p.NoHeaders, "no-headers", false, "leave the titles of the columns out")
 	flags.StringVar(&p.choice, "color", "auto", "auto, always or never")
 	p.flags.TemplatePrinterFlags.AddFlags(cmd)
 	p.flags.OutputFlagSpecified = func() bool { return flags.Changed("output") }
 	_ = cmd.RegisterFlagCompletionFunc("color", cobra.FixedCompletions([]string{"auto", "always", "never"}, cobra.ShellCompDirectiveNoFileComp))
-	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(p.formats(), cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(p.Formats(), cobra.ShellCompDirectiveNoFileComp))
 }
 
-// complete checks the format, before anything is asked of a cluster, and
+// Complete checks the format, before anything is asked of a cluster, and
 // decides about colours on out.
-func (p *outputPrinter) complete(out io.Writer) error {
+func (p *Printer) Complete(out io.Writer) error {
 	var err error
-	if p.color, err = useColor(p.choice, out); err != nil {
+	if p.Color, err = console.Color(p.choice, out); err != nil {
 		return err
 	}
-	if slices.Contains(append([]string{"wide", "name"}, p.own...), p.format()) || p.format() == "" && *p.flags.TemplatePrinterFlags.TemplateArgument == "" {
+	if slices.Contains(append([]string{"wide", "name"}, p.own...), p.Format()) || p.Format() == "" && *p.flags.TemplatePrinterFlags.TemplateArgument == "" {
 		return nil
 	}
-	p.columns.NoHeaders = p.noHeaders
+	p.columns.NoHeaders = p.NoHeaders
 	p.columns.TemplateArgument = *p.flags.TemplatePrinterFlags.TemplateArgument
-	p.objects, err = p.columns.ToPrinter(p.format())
+	p.objects, err = p.columns.ToPrinter(p.Format())
 	if genericclioptions.IsNoCompatiblePrinterError(err) {
 		p.objects, err = p.flags.ToPrinter()
 	}
 	if genericclioptions.IsNoCompatiblePrinterError(err) {
-		return fmt.Errorf("unknown output format %q: use %s", p.format(), strings.Join(p.formats(), ", "))
+		return fmt.Errorf("unknown output format %q: use %s", p.Format(), strings.Join(p.Formats(), ", "))
 	}
 	return err
 }
 
-// format is the value of -o.
-func (p *outputPrinter) format() string { return *p.flags.OutputFormat }
+// Format is the value of -o.
+func (p *Printer) Format() string { return *p.flags.OutputFormat }
 
-// forPeople reports whether a table or another text to be read is printed, so
+// ForPeople reports whether a table or another text to be read is printed, so
 // that remarks on standard error are welcome beside it.
-func (p *outputPrinter) forPeople() bool {
-	return p.objects == nil && p.format() != "name"
+func (p *Printer) ForPeople() bool {
+	return p.objects == nil && p.Format() != "name"
 }
 
-// print writes what was found. Called again, for the changes of --watch, it
+// Print writes what was found. Called again, for the changes of --watch, it
 // continues the same output: titles are not repeated, YAML documents are
 // separated.
-func (p *outputPrinter) print(out io.Writer, f found) error {
+func (p *Printer) Print(out io.Writer, f Found) error {
 	switch {
 	case p.objects != nil:
 		return p.printObject(out, f.Document())
-	case p.format() == "name":
+	case p.Format() == "name":
 		for _, name := range f.Names() {
 			if _, err := fmt.Fprintln(out, render.Sanitise(name)); err != nil {
 				return err
 			}
 		}
 		return nil
-	case f.Text != nil && (f.Table == nil || slices.Contains(p.own, p.format())):
-		return f.Text(out, p.format())
+	case f.Text != nil && (f.Table == nil || slices.Contains(p.own, p.Format())):
+		return f.Text(out, p.Format())
 	}
-	return p.printTable(out, f.Table(p.format() == "wide"))
+	return p.printTable(out, f.Table(p.Format() == "wide"))
 }
 
-func (p *outputPrinter) printTable(out io.Writer, table render.Table) error {
+func (p *Printer) printTable(out io.Writer, table render.Table) error {
 	if len(table.Rows) == 0 {
 		return nil
 	}
@@ -142,15 +148,15 @@ func (p *outputPrinter) printTable(out io.Writer, table render.Table) error {
 	}
 	p.widths = table.Widths()
 	p.tables++
-	return table.Write(out, render.TableOptions{NoHeaders: p.noHeaders || p.tables > 1, Color: p.color})
+	return table.Write(out, render.TableOptions{NoHeaders: p.NoHeaders || p.tables > 1, Color: p.Color})
 }
 
 // printObject prints a document for programs. Text of a cluster cannot act on a
 // terminal there either: JSON and YAML spell odd characters out, which changes
 // nothing for those who parse them; templates and columns, which print values
 // bare, get them with U+FFFD in their place.
-func (p *outputPrinter) printObject(out io.Writer, document any) error {
-	format := p.format()
+func (p *Printer) printObject(out io.Writer, document any) error {
+	format := p.Format()
 	spelt := format == "json" || format == "yaml" || format == "kyaml" || strings.HasPrefix(format, "jsonpath-as-json")
 	inert := render.Sanitise
 	if spelt {
@@ -174,7 +180,7 @@ func (p *outputPrinter) printObject(out io.Writer, document any) error {
 
 // encode prints an object with kubectl's printer, odd characters spelt out where
 // there are escapes for them.
-func (p *outputPrinter) encode(object runtime.Unstructured, format string, spelt bool) ([]byte, error) {
+func (p *Printer) encode(object runtime.Unstructured, format string, spelt bool) ([]byte, error) {
 	inYAML := format == "yaml" || format == "kyaml"
 	if inYAML {
 		text, err := json.Marshal(object)
@@ -205,7 +211,7 @@ func (p *outputPrinter) encode(object runtime.Unstructured, format string, spelt
 
 // spellYAML writes an object as YAML with what kubectl's printers fail on or leave
 // bare spelt out: JSON has escapes for all of it, and is YAML.
-func (p *outputPrinter) spellYAML(object runtime.Unstructured, format string) ([]byte, error) {
+func (p *Printer) spellYAML(object runtime.Unstructured, format string) ([]byte, error) {
 	text, err := json.MarshalIndent(object, "", "  ")
 	if err != nil {
 		return nil, err
@@ -220,8 +226,8 @@ func (p *outputPrinter) spellYAML(object runtime.Unstructured, format string) ([
 // wantsCommands reports whether the user's template or columns hold commands to the
 // runner of a CI system, which are to get there. What a cluster's values come to in
 // them is sanitised.
-func (p *outputPrinter) wantsCommands() bool {
-	kind, template, _ := strings.Cut(p.format(), "=")
+func (p *Printer) wantsCommands() bool {
+	kind, template, _ := strings.Cut(p.Format(), "=")
 	if template == "" {
 		template = *p.flags.TemplatePrinterFlags.TemplateArgument
 	}

@@ -1,4 +1,4 @@
-package main
+package complete
 
 import (
 	"slices"
@@ -13,7 +13,7 @@ func TestContinueList(t *testing.T) {
 		"b,":   {"b,a", "b,c"},
 		"b,c,": {"b,c,a"},
 	} {
-		if got := continueList(word, offered); !slices.Equal(got, want) {
+		if got := ContinueList(word, offered); !slices.Equal(got, want) {
 			t.Errorf("%q: %q, want %q", word, got, want)
 		}
 	}

@@ -1,4 +1,4 @@
-package main
+package printing
 
 import (
 	"bytes"
@@ -10,6 +10,8 @@ import (
 	"pgregory.net/rapid"
 	"sigs.k8s.io/yaml"
 
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/about"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/exit"
 	"github.com/kctl-ctrl/kctl-ctrl/render"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state/runnertest"
 )
@@ -48,8 +50,8 @@ func TestPrintedTextIsNoCommand(t *testing.T) {
 		}
 		for _, format := range []string{"json", "yaml"} {
 			var out bytes.Buffer
-			want := thingList{apiVersion, "ThingList", []documentItem{{Name: "a", Remark: text}}}
-			if err := printDocument(render.Inert(&out), format, want); err != nil {
+			want := thingList{about.APIVersion, "ThingList", []documentItem{{Name: "a", Remark: text}}}
+			if err := Document(render.Inert(&out), format, want); err != nil {
 				rt.Fatal(err)
 			}
 			if command, found := runnertest.Command(out.String()); found {
@@ -60,7 +62,7 @@ func TestPrintedTextIsNoCommand(t *testing.T) {
 				rt.Fatalf("%s: %q was read back as %+v, %v", format, text, read, err)
 			}
 		}
-		if command, found := runnertest.Command("error: " + printable(errors.New(text))); found {
+		if command, found := runnertest.Command("error: " + exit.Printable(errors.New(text))); found {
 			rt.Fatalf("an error of %q has the command %q", text, command)
 		}
 	})

@@ -1,4 +1,4 @@
-package main
+package cliflags
 
 import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
@@ -12,13 +12,13 @@ import (
 // Limits of the verbs that ask a cluster: a request budget of their own, as
 // kubectl has one, and not the loops'.
 const (
-	readQPS   = 50
-	readBurst = 100
+	ReadQPS   = 50
+	ReadBurst = 100
 )
 
-// readOnlyConfig makes the config of a verb that only asks: every write through
+// ReadOnlyConfig makes the config of a verb that only asks: every write through
 // it is refused in this process.
-func readOnlyConfig(flags *genericclioptions.ConfigFlags) (*rest.Config, error) {
+func ReadOnlyConfig(flags *genericclioptions.ConfigFlags) (*rest.Config, error) {
 	target, err := connect.TargetOf(flags.ToRawKubeConfigLoader())
 	if err != nil {
 		return nil, err
@@ -27,7 +27,7 @@ func readOnlyConfig(flags *genericclioptions.ConfigFlags) (*rest.Config, error) 
 	if err != nil {
 		return nil, err
 	}
-	config, err := target.Config(g.Wrap, connect.Limits{QPS: readQPS, Burst: readBurst})
+	config, err := target.Config(g.Wrap, connect.Limits{QPS: ReadQPS, Burst: ReadBurst})
 	if err != nil {
 		return nil, err
 	}

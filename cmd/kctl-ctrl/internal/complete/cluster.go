@@ -1,4 +1,8 @@
-package main
+// Package complete offers what a shell completes: values of flags (Values, ListOf), names
+// of a kubeconfig (FromKubeconfig), and what a cluster serves and has (Names, Groups,
+// Objects). A cluster is asked for metadata, briefly; where it does not answer, nothing is
+// offered.
+package complete
 
 import (
 	"context"
@@ -12,50 +16,53 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/client-go/metadata"
+
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/cliflags"
 )
 
 const (
-	// completeTimeout bounds what a cluster is asked for while the user waits at
+	// Timeout bounds what a cluster is asked for while the user waits at
 	// a prompt.
-	completeTimeout = 3 * time.Second
+	Timeout = 3 * time.Second
 	// completeLimit bounds the names offered.
 	completeLimit = 500
 )
 
-// completion is the signature of cobra's completions.
-type completion = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective)
+// Func is the signature of cobra's completions.
+type Func = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective)
 
-// kubeconfigNames are what a kubeconfig names.
-type kubeconfigNames struct{ contexts, clusters, users []string }
+// KubeconfigNames are what a kubeconfig names.
+type KubeconfigNames struct{ Contexts, Clusters, Users []string }
 
-func completeFromKubeconfig(choose func(kubeconfigNames) []string, list bool) completion {
+// FromKubeconfig completes names of the kubeconfig, one or a list.
+func FromKubeconfig(choose func(KubeconfigNames) []string, list bool) Func {
 	return func(cmd *cobra.Command, _ []string, word string) ([]string, cobra.ShellCompDirective) {
-		raw, err := configFlagsOf(cmd).ToRawKubeConfigLoader().RawConfig()
+		raw, err := ConfigFlagsOf(cmd).ToRawKubeConfigLoader().RawConfig()
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		var found kubeconfigNames
+		var found KubeconfigNames
 		for name := range raw.Contexts {
-			found.contexts = append(found.contexts, name)
+			found.Contexts = append(found.Contexts, name)
 		}
 		for name := range raw.Clusters {
-			found.clusters = append(found.clusters, name)
+			found.Clusters = append(found.Clusters, name)
 		}
 		for name := range raw.AuthInfos {
-			found.users = append(found.users, name)
+			found.Users = append(found.Users, name)
 		}
 		offered := choose(found)
 		slices.Sort(offered)
 		if list {
-			offered = continueList(word, offered)
+			offered = ContinueList(word, offered)
 		}
-		return startingWith(word, offered), cobra.ShellCompDirectiveNoFileComp
+		return StartingWith(word, offered), cobra.ShellCompDirectiveNoFileComp
 	}
 }
 
-// continueList offers words after those of an unfinished list: "a," gives "a,b",
+// ContinueList offers words after those of an unfinished list: "a," gives "a,b",
 // and never a word that it has.
-func continueList(word string, offered []string) []string {
+func ContinueList(word string, offered []string) []string {
 	at := strings.LastIndexByte(word, ',')
 	if at < 0 {
 		return offered
@@ -70,25 +77,26 @@ func continueList(word string, offered []string) []string {
 	return out
 }
 
-func startingWith(word string, offered []string) []string {
+// StartingWith keeps of what is offered what continues a word.
+func StartingWith(word string, offered []string) []string {
 	return slices.DeleteFunc(slices.Clone(offered), func(name string) bool { return !strings.HasPrefix(name, word) })
 }
 
-// completeObjects completes the names of a type's objects, each behind a prefix
+// Names completes the names of a type's objects, each behind a prefix
 // such as "deployment/". The cluster is asked for metadata only, for a page, and
 // briefly; where that fails, nothing is offered.
-func completeObjects(resource schema.GroupVersionResource, prefix string) completion {
+func Names(resource schema.GroupVersionResource, prefix string) Func {
 	return func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 		const directive = cobra.ShellCompDirectiveNoFileComp
-		flags := configFlagsOf(cmd)
+		flags := ConfigFlagsOf(cmd)
 		namespace := ""
 		if resource.Resource != "namespaces" && !isSet(cmd.Flags(), "all-namespaces") {
 			var err error
-			if namespace, err = namespaceOf(flags); err != nil {
+			if namespace, err = cliflags.NamespaceOf(flags); err != nil {
 				return nil, directive
 			}
 		}
-		config, err := readOnlyConfig(flags)
+		config, err := cliflags.ReadOnlyConfig(flags)
 		if err != nil {
 			return nil, directive
 		}
@@ -96,7 +104,7 @@ func completeObjects(resource schema.GroupVersionResource, prefix string) comple
 		if err != nil {
 			return nil, directive
 		}
-		ctx, cancel := context.WithTimeout(cmd.Context(), completeTimeout)
+		ctx, cancel := context.WithTimeout(cmd.Context(), Timeout)
 		defer cancel()
 		list, err := client.Resource(resource).Namespace(namespace).List(ctx, metav1.ListOptions{Limit: completeLimit})
 		if err != nil {
@@ -108,12 +116,12 @@ func completeObjects(resource schema.GroupVersionResource, prefix string) comple
 				offered = append(offered, name)
 			}
 		}
-		return startingWith(word, offered), directive
+		return StartingWith(word, offered), directive
 	}
 }
 
-// configFlagsOf reads the flags that name a cluster from a command's own.
-func configFlagsOf(cmd *cobra.Command) *genericclioptions.ConfigFlags {
+// ConfigFlagsOf reads the flags that name a cluster from a command's own.
+func ConfigFlagsOf(cmd *cobra.Command) *genericclioptions.ConfigFlags {
 	out := genericclioptions.NewConfigFlags(true)
 	into := pflag.NewFlagSet("", pflag.ContinueOnError)
 	out.AddFlags(into)

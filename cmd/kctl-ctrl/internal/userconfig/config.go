@@ -1,4 +1,6 @@
-package main
+// Package userconfig reads the user's configuration, a file that says on which contexts
+// this program never writes for real. Anything in it that is not known is an error.
+package userconfig
 
 import (
 	"cmp"
@@ -15,18 +17,19 @@ import (
 
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/about"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/connect"
 )
 
-// configName is the file in configDir.
-const configName = "config.yaml"
+// Name is the file in configDir.
+const Name = "config.yaml"
 
-// configFile is the user's configuration:
+// File is the user's configuration:
 //
-//	apiVersion: kctl-ctrl.dev/v1alpha1
+//	about.APIVersion: kctl-ctrl.dev/v1alpha1
 //	kind: Config
 //	protectedContexts: [production, "prod-*"]
-type configFile struct {
+type File struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
 	// ProtectedContexts are names of contexts, or patterns as of path.Match, on
@@ -36,11 +39,11 @@ type configFile struct {
 	path string
 }
 
-// configPath is where the configuration is looked for: the same on every system,
+// Path is where the configuration is looked for: the same on every system,
 // as kubectl's is.
-func configPath(getenv func(string) string) (string, error) {
+func Path(getenv func(string) string) (string, error) {
 	if dir := getenv("XDG_CONFIG_HOME"); filepath.IsAbs(dir) {
-		return filepath.Join(dir, "kctl-ctrl", configName), nil
+		return filepath.Join(dir, "kctl-ctrl", Name), nil
 	}
 	home := getenv("HOME")
 	if home == "" {
@@ -49,58 +52,59 @@ func configPath(getenv func(string) string) (string, error) {
 			return "", fmt.Errorf("find the configuration: %w", err)
 		}
 	}
-	return filepath.Join(home, ".config", "kctl-ctrl", configName), nil
+	return filepath.Join(home, ".config", "kctl-ctrl", Name), nil
 }
 
-// loadConfig reads the configuration; one that is not there is empty. Anything in
+// Load reads the configuration; one that is not there is empty. Anything in
 // it that this program does not know is an error: a protection that is spelt wrong
 // would protect nothing.
-func loadConfig(getenv func(string) string) (configFile, error) {
-	file, err := configPath(getenv)
+func Load(getenv func(string) string) (File, error) {
+	file, err := Path(getenv)
 	if err != nil {
-		return configFile{}, err
+		return File{}, err
 	}
 	text, err := os.ReadFile(file)
 	if _, there := os.Lstat(file); errors.Is(err, fs.ErrNotExist) && errors.Is(there, fs.ErrNotExist) {
-		return configFile{path: file}, nil // and no link that leads nowhere
+		return File{path: file}, nil // and no link that leads nowhere
 	}
 	if err != nil {
-		return configFile{}, fmt.Errorf("read the configuration: %w: mend it, or remove it", err)
+		return File{}, fmt.Errorf("read the configuration: %w: mend it, or remove it", err)
 	}
-	config, err := parseConfig(text)
+	config, err := Parse(text)
 	if err != nil {
-		return configFile{}, fmt.Errorf("read the configuration %s: %w: correct it; docs/active.md has an example", file, err)
+		return File{}, fmt.Errorf("read the configuration %s: %w: correct it; docs/active.md has an example", file, err)
 	}
 	config.path = file
 	return config, nil
 }
 
-func parseConfig(text []byte) (configFile, error) {
-	var config configFile
+// Parse reads the text of a configuration.
+func Parse(text []byte) (File, error) {
+	var config File
 	if err := yaml.UnmarshalStrict(text, &config); err != nil {
 		var kind *json.UnmarshalTypeError
 		if errors.As(err, &kind) {
-			return configFile{}, fmt.Errorf("%s is of the wrong type, %s", cmp.Or(kind.Field, "the document"), kind.Value)
+			return File{}, fmt.Errorf("%s is of the wrong type, %s", cmp.Or(kind.Field, "the document"), kind.Value)
 		}
 		words := err.Error()
 		for _, noise := range []string{"error converting YAML to JSON: ", "error unmarshaling JSON: ", "while decoding JSON: ", "json: ", "yaml: "} {
 			words = strings.TrimPrefix(words, noise)
 		}
-		return configFile{}, errors.New(words)
+		return File{}, errors.New(words)
 	}
-	if config.APIVersion != apiVersion || config.Kind != "Config" {
-		return configFile{}, fmt.Errorf("it is %q %q, and should say apiVersion: %s and kind: Config", config.APIVersion, config.Kind, apiVersion)
+	if config.APIVersion != about.APIVersion || config.Kind != "Config" {
+		return File{}, fmt.Errorf("it is %q %q, and should say apiVersion: %s and kind: Config", config.APIVersion, config.Kind, about.APIVersion)
 	}
 	for _, pattern := range config.ProtectedContexts {
 		if _, err := path.Match(pattern, ""); err != nil || pattern == "" {
-			return configFile{}, fmt.Errorf("protectedContexts: %q is neither a name nor a pattern", pattern)
+			return File{}, fmt.Errorf("protectedContexts: %q is neither a name nor a pattern", pattern)
 		}
 	}
 	return config, nil
 }
 
 // protects says which entry protects a context, or nothing.
-func (c configFile) protects(context string) string {
+func (c File) protects(context string) string {
 	for _, pattern := range c.ProtectedContexts {
 		// A slash, as EKS has in the names of contexts, is a letter like any other.
 		if matched, _ := path.Match(flat(pattern), flat(context)); matched || pattern == context {
@@ -121,8 +125,8 @@ func flat(s string) string {
 	return string(out)
 }
 
-// allows is unprotected for a target.
-func (c configFile) allows(name string, target connect.Target, kubeconfig clientcmdapi.Config) error {
+// Allows is unprotected for a target.
+func (c File) Allows(name string, target connect.Target, kubeconfig clientcmdapi.Config) error {
 	if pattern := c.protects(name); pattern != "" {
 		return fmt.Errorf("context %q is protected (protectedContexts: %s in %s): use a dry run, or choose another with --context", name, pattern, c.path)
 	}

@@ -1,4 +1,4 @@
-package main
+package about
 
 import (
 	"fmt"
@@ -7,12 +7,12 @@ import (
 	"runtime"
 )
 
-// logName is the log's, in the state directory.
-const logName = "kctl-ctrl.log"
+// LogName is the log's, in the state directory.
+const LogName = "kctl-ctrl.log"
 
-// stateDir is where the program keeps what is neither configuration nor cache:
+// StateDir is where the program keeps what is neither configuration nor cache:
 // XDG's state directory, or the place macOS has for it.
-func stateDir() (string, error) {
+func StateDir() (string, error) {
 	if dir := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
 		return filepath.Join(dir, "kctl-ctrl"), nil
 	}
@@ -26,9 +26,9 @@ func stateDir() (string, error) {
 	return filepath.Join(home, ".local", "state", "kctl-ctrl"), nil
 }
 
-// recordingsDir is where recordings go that were given no name.
-func recordingsDir() (string, error) {
-	dir, err := stateDir()
+// RecordingsDir is where recordings go that were given no name.
+func RecordingsDir() (string, error) {
+	dir, err := StateDir()
 	if err != nil {
 		return "", err
 	}

@@ -1,4 +1,4 @@
-package main
+package console
 
 import (
 	"context"
@@ -6,6 +6,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/exit"
 )
 
 // A second signal that comes with the first, as timeout(1) sends it, is no wish to
@@ -14,8 +16,8 @@ func TestTwoSignalsAtOnceAreOne(t *testing.T) {
 	signals, late, done := make(chan os.Signal), make(chan time.Time, 1), make(chan struct{})
 	sinces := make(chan time.Duration, 3) // of the signals, in order
 	sinces <- 0
-	sinces <- sameRequest - 1
-	sinces <- sameRequest
+	sinces <- SameRequest - 1
+	sinces <- SameRequest
 	type answer struct {
 		word  string
 		leave bool
@@ -51,13 +53,13 @@ func TestTwoSignalsAtOnceAreOne(t *testing.T) {
 
 // Who asks to leave first says with which code; who cannot be heard asks in vain.
 func TestLeave(t *testing.T) {
-	leave(t.Context(), exitError)
-	ctx, left := leavable(t.Context())
+	Leave(t.Context(), exit.Failed)
+	ctx, left := Leavable(t.Context())
 	within, cancel := context.WithCancel(ctx)
 	cancel()
-	leave(within, exitInterrupted)
-	leave(ctx, exitError)
-	if code := <-left; code != exitInterrupted {
+	Leave(within, exit.Interrupted)
+	Leave(ctx, exit.Failed)
+	if code := <-left; code != exit.Interrupted {
 		t.Errorf("left with %d", code)
 	}
 }

@@ -1,4 +1,4 @@
-package main
+package console
 
 import (
 	"fmt"
@@ -11,10 +11,10 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
-// progress tells on standard error what a command waits for: on a terminal in one
+// Progress tells on standard error what a command waits for: on a terminal in one
 // line that is overwritten, elsewhere in a line after 5 s and then at growing
 // intervals. A wait that is over sooner prints nothing there.
-type progress struct {
+type Progress struct {
 	out      io.Writer
 	terminal bool
 	stopped  chan struct{}
@@ -26,20 +26,20 @@ type progress struct {
 	ended  bool
 }
 
-// newProgress begins to remind of what is waited for; done ends that.
-func newProgress(out io.Writer) *progress {
-	p := newStatusLine(out)
+// NewProgress begins to remind of what is waited for; done ends that.
+func NewProgress(out io.Writer) *Progress {
+	p := NewStatusLine(out)
 	go p.remind(time.Now())
 	return p
 }
 
-// newStatusLine is a progress that prints on a terminal only, and reminds of nothing.
-func newStatusLine(out io.Writer) *progress {
-	return &progress{out: out, terminal: isTerminal(out), stopped: make(chan struct{})}
+// NewStatusLine is a progress that prints on a terminal only, and reminds of nothing.
+func NewStatusLine(out io.Writer) *Progress {
+	return &Progress{out: out, terminal: IsTerminal(out), stopped: make(chan struct{})}
 }
 
-// line replaces the line.
-func (p *progress) line(text string) {
+// Line replaces the line.
+func (p *Progress) Line(text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.text = render.Sanitise(text)
@@ -51,7 +51,7 @@ func (p *progress) line(text string) {
 }
 
 // remind says again and again what is still waited for.
-func (p *progress) remind(began time.Time) {
+func (p *Progress) remind(began time.Time) {
 	for n := 0; ; n++ {
 		timer := time.NewTimer(settle.Pause(n))
 		select {
@@ -64,7 +64,7 @@ func (p *progress) remind(began time.Time) {
 	}
 }
 
-func (p *progress) again(waited time.Duration) {
+func (p *Progress) again(waited time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.ended || p.text == "" && p.awaits == nil {
@@ -88,15 +88,15 @@ func (p *progress) again(waited time.Duration) {
 	}
 }
 
-// await has reminders tell what is waited for by then, where it is known: "" where not.
-func (p *progress) await(awaits func() string) {
+// Await has reminders tell what is waited for by then, where it is known: "" where not.
+func (p *Progress) Await(awaits func() string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.awaits = awaits
 }
 
-// done takes the line away. Further calls do nothing.
-func (p *progress) done() {
+// Done takes the line away. Further calls do nothing.
+func (p *Progress) Done() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.ended {

@@ -1,0 +1,27 @@
+package settle
+
+import (
+	"fmt"
+)
+
+// UnsettledError is what --until-settled ends with when time runs out.
+type UnsettledError struct {
+	// Reasons are the first of what is not idle; total counts all, where it is more.
+	Reasons []string
+	Total   int
+}
+
+func (e *UnsettledError) Error() string {
+	return "not settled in time: " + InProgress(max(e.Total, len(e.Reasons)))
+}
+
+// InProgress counts what is not idle.
+func InProgress(n int) string {
+	switch n {
+	case 0:
+		return "no item in progress, but changes have not stopped"
+	case 1:
+		return "1 item still in progress"
+	}
+	return fmt.Sprintf("%d items still in progress", n)
+}
