@@ -9,8 +9,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
-
-	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
 // freeFlags take any value, or a file, which shells complete by themselves. Every other
@@ -126,24 +124,6 @@ func TestArgumentsComplete(t *testing.T) {
 		cmd.SetContext(t.Context())
 		if offered, _ := cmd.ValidArgsFunction(cmd, args, words[len(words)-1]); !slices.Contains(offered, want) {
 			t.Errorf("%q does not offer %s: %q", line, want, offered)
-		}
-	}
-}
-
-func TestRevisionWords(t *testing.T) {
-	items := []state.Revision{{Revision: 3}, {Revision: 4}}
-	for _, c := range []struct {
-		word string
-		two  bool
-		want []string
-	}{
-		{"", true, []string{"3", "4"}},
-		{"3", true, []string{"3", "4"}},
-		{"3..", true, []string{"3..4"}},
-		{"3..", false, []string{"3", "4"}},
-	} {
-		if got := revisionWords(items, c.word, c.two); !slices.Equal(got, c.want) {
-			t.Errorf("%q: %q, want %q", c.word, got, c.want)
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"io"
 	"maps"
@@ -15,7 +14,6 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/cliflags"
-	"github.com/kctl-ctrl/kctl-ctrl/watch/owners"
 )
 
 // Of the flags of a command: "" has an effect in each of its modes, or shapes the output
@@ -188,38 +186,6 @@ func TestRecordIsNotAFormat(t *testing.T) {
 	for _, name := range []string{"json.jsonl", "./json", "x.zst", "text/json"} {
 		if err := checkRecordFile(name); err != nil {
 			t.Errorf("-o %s: %v", name, err)
-		}
-	}
-}
-
-// A group that is not served is no group without objects.
-func TestUnknownAPIGroups(t *testing.T) {
-	kinds := owners.NewKinds(nil, nil, nil)
-	if err := checkGroups(nil, kinds); err != nil {
-		t.Error(err)
-	}
-	if err := checkGroups([]string{"nosuch"}, kinds); err == nil || !strings.Contains(err.Error(), `does not serve the API group "nosuch"`) {
-		t.Errorf("got %v", err)
-	}
-}
-
-// A time outside of a recording is told: after its end the answer is its end, before its
-// beginning there is none.
-func TestTimesOutsideARecording(t *testing.T) {
-	shop := filepath.Join("..", "..", "watch", "recording", "testdata", "shop.jsonl")
-	for at, want := range map[string]struct{ warning, err string }{
-		"1ms":                  {},
-		"99h":                  {warning: "warning: --at 99h is after the end of the recording"},
-		"2000-01-01T00:00:00Z": {err: "--at 2000-01-01T00:00:00Z is before the recording"},
-	} {
-		from := fromFlags{file: shop, at: at}
-		var said bytes.Buffer
-		_, err := from.snapshot(&said)
-		if (err != nil) != (want.err != "") || err != nil && !strings.Contains(err.Error(), want.err) {
-			t.Errorf("--at %s: %v", at, err)
-		}
-		if !strings.HasPrefix(said.String(), want.warning) || (want.warning == "") != (said.Len() == 0) {
-			t.Errorf("--at %s: it says %q", at, said.String())
 		}
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -30,16 +29,6 @@ type electedFlags struct {
 func (f *electedFlags) addTo(flags *pflag.FlagSet) {
 	flags.StringVar(&f.confirm, "confirm", "", "with --active: the `CONTEXT` that is to be written to")
 	flags.BoolVar(&f.noWait, "no-wait", false, "with --active: end if another holds the lease, instead of standing by; one that has expired is still waited for, as long as its duration")
-}
-
-// needsActive names a flag that was set and means nothing without --active.
-func needsActive(flags *pflag.FlagSet) (set string) {
-	flags.Visit(func(f *pflag.Flag) {
-		if f.Name == "confirm" || f.Name == "no-wait" || f.Name == "leader-elect" || strings.HasPrefix(f.Name, "leader-elect-") {
-			set = f.Name
-		}
-	})
-	return set
 }
 
 // elects reports whether writing for real on a target takes an election: not on a

@@ -6,6 +6,8 @@ import (
 
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/tools/leaderelection"
+
+	"strings"
 )
 
 // checkElectionFlags checks the flags of the election by their names, before
@@ -37,4 +39,14 @@ func checkElectionFlags(flags *pflag.FlagSet) error {
 		return fmt.Errorf("--%slease-duration=%s must be longer than --%srenew-deadline=%s", prefix, lease, prefix, deadline)
 	}
 	return nil
+}
+
+// needsActive names a flag that was set and means nothing without --active.
+func needsActive(flags *pflag.FlagSet) (set string) {
+	flags.Visit(func(f *pflag.Flag) {
+		if f.Name == "confirm" || f.Name == "no-wait" || f.Name == "leader-elect" || strings.HasPrefix(f.Name, "leader-elect-") {
+			set = f.Name
+		}
+	})
+	return set
 }

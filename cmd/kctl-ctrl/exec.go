@@ -208,7 +208,7 @@ func (o *execOptions) run(ctx context.Context, args []string) error {
 		return err
 	}
 	defer stop()
-	printer := o.journal.printer(genericiooptions.IOStreams{In: o.In, Out: lines, ErrOut: o.ErrOut}, s)
+	printer := printJournal(&o.journal, genericiooptions.IOStreams{In: o.In, Out: lines, ErrOut: o.ErrOut}, s)
 	ctx, endAsking := asking.start(ctx, s, printer)
 
 	err = o.work(ctx, s, signals, mode, objects, command)

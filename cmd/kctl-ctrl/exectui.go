@@ -65,7 +65,7 @@ func (o *execOptions) runScreen(ctx context.Context, mode state.Mode, objects []
 	defer stop()
 	var printer *printer
 	if o.journalFile != "" {
-		printer = o.journal.printer(genericiooptions.IOStreams{In: o.In, Out: lines, ErrOut: o.ErrOut}, s)
+		printer = printJournal(&o.journal, genericiooptions.IOStreams{In: o.In, Out: lines, ErrOut: o.ErrOut}, s)
 	}
 	// Only leaving the screen ends the command: a signal leaves it.
 	working, leave := context.WithCancelCause(context.WithoutCancel(ctx))

@@ -247,3 +247,20 @@ func recordedControllerTable(rows []*state.Controller, wide bool) render.Table {
 	}
 	return table
 }
+
+// verdict warns of what could not be read. That a program was killed while it
+// recorded is no error; that something is missing in the middle is one.
+func verdict(reader *recording.Reader, path string, stderr io.Writer) error {
+	if n := reader.Unknown(); n > 0 {
+		fmt.Fprintf(stderr, "warning: %s: %d line(s) could not be read\n", path, n)
+	}
+	switch problem := reader.Problem(); {
+	case problem == "":
+		return nil
+	case reader.Cut():
+		fmt.Fprintf(stderr, "warning: %s: %s\n", path, problem)
+		return nil
+	default:
+		return fmt.Errorf("read recording %s: %s", path, problem)
+	}
+}

@@ -119,17 +119,6 @@ func (r *recorder) report(out io.Writer) error {
 	return nil
 }
 
-// bytesText is a size for people: "84 KiB".
-func bytesText(n int64) string {
-	switch {
-	case n >= 10<<20:
-		return fmt.Sprintf("%d MiB", n>>20)
-	case n >= 10<<10:
-		return fmt.Sprintf("%d KiB", n>>10)
-	}
-	return fmt.Sprintf("%d bytes", n)
-}
-
 // recordFollower says how far a recording is, in one line.
 type recordFollower struct{ done chan struct{} }
 

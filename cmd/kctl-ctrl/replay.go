@@ -134,42 +134,10 @@ func (o *replayOptions) print(ctx context.Context, reader *recording.Reader) (*s
 	}
 }
 
-// sleep waits, or ends with ctx.
-func sleep(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
-		return nil
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
 // openRecording opens a file, or takes standard input for "-".
 func openRecording(path string, in io.Reader) (*recording.Reader, error) {
 	if path == "-" {
 		return recording.NewReader(in, recording.Bounds{})
 	}
 	return recording.Open(path, recording.Bounds{})
-}
-
-// verdict warns of what could not be read. That a program was killed while it
-// recorded is no error; that something is missing in the middle is one.
-func verdict(reader *recording.Reader, path string, stderr io.Writer) error {
-	if n := reader.Unknown(); n > 0 {
-		fmt.Fprintf(stderr, "warning: %s: %d line(s) could not be read\n", path, n)
-	}
-	switch problem := reader.Problem(); {
-	case problem == "":
-		return nil
-	case reader.Cut():
-		fmt.Fprintf(stderr, "warning: %s: %s\n", path, problem)
-		return nil
-	default:
-		return fmt.Errorf("read recording %s: %s", path, problem)
-	}
 }

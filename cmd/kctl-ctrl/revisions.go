@@ -185,15 +185,6 @@ func (o *revisionsOptions) read(ctx context.Context) (*revisions.Reader, *revisi
 	return reader, history, nil
 }
 
-// explainRead explains an error of a reader that says what was attempted.
-func explainRead(err error) error {
-	var attempt *revisions.ReadError
-	if errors.As(err, &attempt) {
-		return explain.Error(attempt.Err, attempt.What)
-	}
-	return explain.Error(err, "read the revisions")
-}
-
 // mappingOf finds a type by any of its words, as kubectl does: plural, singular,
 // short name, with or without group.
 func mappingOf(config *rest.Config, word string) (*meta.RESTMapping, error) {

@@ -246,7 +246,7 @@ func (o *runOptions) run(ctx context.Context) error {
 			printer = announce(s, printer, o.ErrOut)
 		}
 	} else {
-		journal := o.journal.printer(o.IOStreams, s)
+		journal := printJournal(&o.journal, o.IOStreams, s)
 		printer = journal
 		if asking.ask {
 			asked, quit := context.WithCancelCause(ctx)

@@ -14,9 +14,6 @@ import (
 // treeWindow is how long changes are collected before they are printed.
 const treeWindow = 100 * time.Millisecond
 
-// clearScreen takes the cursor to the top and clears what is below.
-const clearScreen = "\x1b[H\x1b[2J\x1b[3J"
-
 // follow prints what changes in the trees until the user has enough or their
 // roots are gone.
 func (o *treeOptions) follow(ctx context.Context, g *grownTree) error {

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"strings"
 
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 
 	"github.com/kctl-ctrl/kctl-ctrl/tui"
@@ -33,19 +31,6 @@ var _ tui.Revisions = (*tuiRevisions)(nil)
 // newTUIRevisions makes the reader; an empty namespace is all.
 func newTUIRevisions(config *rest.Config, namespace func() string) *tuiRevisions {
 	return &tuiRevisions{config: config, namespace: namespace}
-}
-
-// revisionReader makes a reader of histories.
-func revisionReader(config *rest.Config) (*revisions.Reader, error) {
-	objects, err := dynamic.NewForConfig(config)
-	if err != nil {
-		return nil, fmt.Errorf("make a client for %s: %w", config.Host, err)
-	}
-	partial, err := metadata.NewForConfig(config)
-	if err != nil {
-		return nil, fmt.Errorf("make a client for %s: %w", config.Host, err)
-	}
-	return revisions.NewReader(objects, partial), nil
 }
 
 // List gives all histories; its error beside them says what could not be read.
