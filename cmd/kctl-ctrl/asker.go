@@ -56,7 +56,7 @@ const maxTyped = 16
 // startAsker asks until ctx ends; quit ends the run. It returns what waits for its
 // end.
 func startAsker(ctx context.Context, s *session, journal *printer, streams genericiooptions.IOStreams, quit context.CancelCauseFunc) (wait func()) {
-	color, _ := console.Color(journal.flags.color, streams.ErrOut)
+	color, _ := console.Color(journal.flags.Color, streams.ErrOut)
 	a := &asker{s: s, journal: journal, out: streams.ErrOut, color: color, width: console.Width(streams.ErrOut), quit: quit, lines: make(chan typed, maxTyped)}
 	go a.read(streams.In)
 	ctx, cancel := context.WithCancel(ctx)

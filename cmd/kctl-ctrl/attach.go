@@ -19,6 +19,7 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/cliflags"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/complete"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/console"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/recorded"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/attach"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/connect"
@@ -35,7 +36,7 @@ type attachFlags struct {
 	duration    time.Duration
 	controllers *controllers.Options
 	selected    *pflag.Flag
-	recording   fromFlags
+	recording   recorded.Flags
 	// flags are the command's, to see which were set.
 	flags *pflag.FlagSet
 	// missing counts the loops that were to be started here and cannot run for want
@@ -73,10 +74,10 @@ func (a *attachFlags) addAttach(cmd *cobra.Command, usage string) {
 }
 
 func (a *attachFlags) check() error {
-	if err := a.recording.check(); err != nil {
+	if err := a.recording.Check(); err != nil {
 		return err
 	}
-	if a.recording.given() && a.attach != "" {
+	if a.recording.Given() && a.attach != "" {
 		return errors.New("--from and --attach exclude each other")
 	}
 	if a.duration < 0 {
@@ -103,8 +104,8 @@ func (a *attachFlags) open(ctx context.Context, streams genericiooptions.IOStrea
 
 // openIn is open for one of several contexts.
 func (a *attachFlags) openIn(ctx context.Context, streams genericiooptions.IOStreams, in cliflags.Cluster) (host attach.Host, closing func(), err error) {
-	if a.recording.given() {
-		host, err := a.recording.host(streams.ErrOut)
+	if a.recording.Given() {
+		host, err := a.recording.Host(streams.ErrOut)
 		return host, func() {}, err
 	}
 	if a.attach != attachNone {
@@ -253,7 +254,7 @@ func (a *attachFlags) start(ctx context.Context, streams genericiooptions.IOStre
 func (a *attachFlags) noEffects() []cliflags.NoEffect {
 	starting := []string{"for", "controllers"}
 	return []cliflags.NoEffect{
-		{In: a.recording.given(), Flags: append(cliflags.ClusterNames(), append(starting, "namespace")...), Why: "with --from, which answers from a recording: leave one of them out"},
+		{In: a.recording.Given(), Flags: append(cliflags.ClusterNames(), append(starting, "namespace")...), Why: "with --from, which answers from a recording: leave one of them out"},
 		{In: a.attach != "" && a.attach != attachNone, Flags: starting, Why: "with --attach=PID, which starts no controllers here: leave one of them out"},
 	}
 }

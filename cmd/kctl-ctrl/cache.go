@@ -15,6 +15,7 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/about"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/cliflags"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/console"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/controllerflags"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/printing"
 	"github.com/kctl-ctrl/kctl-ctrl/render"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/attach"
@@ -66,7 +67,7 @@ empty list.`,
 		},
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args) },
 	}
-	cmd.ValidArgsFunction = completeCachedObject
+	cmd.ValidArgsFunction = controllerflags.CompleteCachedObject
 	flags := cmd.Flags()
 	o.flags = flags
 	flags.BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "the objects of all namespaces")

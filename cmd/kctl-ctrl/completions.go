@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/complete"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/controllerflags"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/sandbox"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/simulate/nodes"
 	"github.com/kctl-ctrl/kctl-ctrl/tui/widget"
@@ -28,8 +29,8 @@ func sharedCompletions() map[string]complete.Func {
 		"user":      complete.FromKubeconfig(func(c complete.KubeconfigNames) []string { return c.Users }, false),
 		"namespace": complete.Names(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}, ""),
 
-		"controllers":        completeControllers,
-		"feature-gates":      completeFeatureGates,
+		"controllers":        controllerflags.Complete,
+		"feature-gates":      controllerflags.CompleteFeatureGates,
 		"dry-run":            complete.Values("client", "server"),
 		"color":              complete.Values("auto", "always", "never"),
 		"theme":              complete.Values(widget.Themes()...),

@@ -14,6 +14,7 @@ import (
 
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/cliflags"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/console"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/controllerflags"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/exit"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/printing"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
@@ -90,7 +91,7 @@ error. Without --base everything is new, so it is 1.`,
 	o.sandbox.addTo(flags)
 	addAuditFile(flags)
 	o.logs.AddTo(flags)
-	addControllerFlags(cmd, &o.controllers)
+	controllerflags.Add(cmd, &o.controllers)
 	return cmd
 }
 

@@ -14,6 +14,13 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/cliflags"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/command/cascade"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/command/get/controllers"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/command/get/leases"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/command/rbac"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/command/replay"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/command/revisions"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/command/tree"
 )
 
 // Of the flags of a command: "" has an effect in each of its modes, or shapes the output
@@ -172,8 +179,8 @@ func refusedBeforeStart(make func(genericiooptions.IOStreams) *cobra.Command, ar
 // constructors make one command: all of them together take ten times as long.
 var constructors = map[string]func(genericiooptions.IOStreams) *cobra.Command{
 	"run": newRunCommand, "record": newRecordCommand, "exec": newExecCommand, "tui": newTUICommand, "diff": newDiffCommand, "sandbox": newSandboxCommand,
-	"replay": newReplayCommand, "queues": newGetQueuesCommand, "leases": newGetLeasesCommand, "informers": newGetInformersCommand, "controllers": newGetControllersCommand,
-	"tree": newTreeCommand, "cascade": newCascadeCommand, "why": newWhyCommand, "revisions": newRevisionsCommand, "cache": newCacheCommand, "rbac": newRBACCommand,
+	"replay": replay.New, "queues": newGetQueuesCommand, "leases": leases.New, "informers": newGetInformersCommand, "controllers": controllers.New,
+	"tree": tree.New, "cascade": cascade.New, "why": newWhyCommand, "revisions": revisions.New, "cache": newCacheCommand, "rbac": rbac.New,
 }
 
 // -o is an output format in other commands, and a file in record.

@@ -15,7 +15,9 @@ import (
 
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/cliflags"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/console"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/controllerflags"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/exit"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/journal"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/engine/child"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/plan"
@@ -31,7 +33,7 @@ type execOptions struct {
 	controllers *controllers.Options
 	manifests   cliflags.Manifests
 	sandbox     sandboxFlags
-	journal     journalFlags
+	journal     journal.Flags
 	recording   recordFlags
 	logs        cliflags.Logs
 	approval    approvalFlags
@@ -121,12 +123,12 @@ credentials, in ~/.kube/config for one, and uses them, goes past the proxy.`,
 	flags.StringVar(&o.theme, "theme", "default", "with --tui: colours: default, high-contrast or mono")
 	_ = cmd.RegisterFlagCompletionFunc("theme", completeThemes)
 	o.approval.addTo(flags, "the command")
-	o.journal.addTo(flags)
+	o.journal.AddTo(flags)
 	o.recording.addTo(flags)
 	o.manifests.AddTo(flags, "apply these manifests to the sandbox first")
 	o.sandbox.addTo(flags)
 	o.logs.AddTo(flags)
-	addControllerFlags(cmd, &o.controllers)
+	controllerflags.Add(cmd, &o.controllers)
 	cliflags.AddCluster(o.kubeconfig, flags)
 	return cmd
 }
@@ -136,12 +138,12 @@ func (o *execOptions) check() (state.Mode, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := errors.Join(o.journal.check(), o.recording.check()); err != nil {
+	if err := errors.Join(o.journal.Check(), o.recording.check()); err != nil {
 		return "", err
 	}
 	switch {
-	case o.screen && o.journalFile == "" && changedOf(o.flags, o.journal.described(), "color") != "":
-		return "", fmt.Errorf("--%s is about the journal as lines, and --tui has the terminal: name a file for it with --journal-file", changedOf(o.flags, o.journal.described(), "color"))
+	case o.screen && o.journalFile == "" && changedOf(o.flags, o.journal.Described(), "color") != "":
+		return "", fmt.Errorf("--%s is about the journal as lines, and --tui has the terminal: name a file for it with --journal-file", changedOf(o.flags, o.journal.Described(), "color"))
 	case !o.screen && o.flags.Changed("theme"):
 		return "", errors.New("--theme is for the screen: add --tui")
 	}

@@ -5,6 +5,8 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/cliflags"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/command/get/controllers"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/command/get/leases"
 )
 
 func newGetCommand(streams genericiooptions.IOStreams) *cobra.Command {
@@ -15,8 +17,8 @@ func newGetCommand(streams genericiooptions.IOStreams) *cobra.Command {
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(
-		newGetControllersCommand(streams),
-		newGetLeasesCommand(streams),
+		controllers.New(streams),
+		leases.New(streams),
 		newGetQueuesCommand(streams),
 		newGetInformersCommand(streams),
 	)

@@ -16,6 +16,7 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/about"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/cliflags"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/console"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/controllerflags"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/printing"
 	"github.com/kctl-ctrl/kctl-ctrl/render"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/explain"
@@ -56,11 +57,11 @@ With --from it answers from a recording instead, at its end or at the time that
 		Example: `  kctl-ctrl get informers
   kctl-ctrl get informers pods deployments.apps -o wide`,
 		RunE:              func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args) },
-		ValidArgsFunction: completeSeveralTypes,
+		ValidArgsFunction: controllerflags.CompleteSeveralTypes,
 	}
 	o.flags = cmd.Flags()
 	o.attach.addTo(cmd)
-	o.attach.recording.addTo(cmd)
+	o.attach.recording.AddTo(cmd)
 	o.printer.AddFlags(cmd)
 	cliflags.AddCluster(o.cluster, cmd.Flags())
 	return cmd
@@ -85,8 +86,8 @@ func (o *informersOptions) run(ctx context.Context, types []string) error {
 		return explain.Cause(ctx, err)
 	}
 	defer closing()
-	if o.attach.recording.given() {
-		o.now = o.attach.recording.now // ages are those of then
+	if o.attach.recording.Given() {
+		o.now = o.attach.recording.Now // ages are those of then
 	}
 	stores, err := host.Informers(ctx)
 	if err != nil {

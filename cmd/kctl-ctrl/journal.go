@@ -13,6 +13,7 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/about"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/console"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/exit"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/journal"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/hub"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
@@ -20,7 +21,7 @@ import (
 // printer streams a session's journal to standard output from the moment it is
 // made until the hub closes.
 type printer struct {
-	flags   *journalFlags
+	flags   *journal.Flags
 	streams genericiooptions.IOStreams
 	color   bool
 	still   *stillness
@@ -31,8 +32,8 @@ type printer struct {
 }
 
 // printJournal starts printing. wait must be called after the session has stopped.
-func printJournal(j *journalFlags, streams genericiooptions.IOStreams, s *session) *printer {
-	color, _ := console.Color(j.color, streams.Out) // checked before
+func printJournal(j *journal.Flags, streams genericiooptions.IOStreams, s *session) *printer {
+	color, _ := console.Color(j.Color, streams.Out) // checked before
 	p := &printer{flags: j, streams: streams, color: color, still: newStillness(), done: make(chan struct{}), end: s.end}
 	subscription := s.hub.Subscribe(0)
 	go func() {
@@ -44,8 +45,8 @@ func printJournal(j *journalFlags, streams genericiooptions.IOStreams, s *sessio
 }
 
 func (p *printer) stream(subscription *hub.Subscription) error {
-	write := p.flags.textWriter(p.streams.Out, p.color)
-	if p.flags.output == "json" {
+	write := p.flags.TextWriter(p.streams.Out, p.color)
+	if p.flags.Output == "json" {
 		info := about.Version()
 		encoder := state.NewEncoder(p.streams.Out, state.Header{Version: info.Version, Started: time.Now()})
 		write = encoder.Encode
@@ -90,5 +91,5 @@ func (p *printer) summary(s *session) error {
 	if p.err != nil {
 		return p.failure(p.err)
 	}
-	return p.flags.summarise(p.streams, s.hub.Snapshot())
+	return p.flags.Summarise(p.streams, s.hub.Snapshot())
 }

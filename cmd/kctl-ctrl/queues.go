@@ -19,6 +19,7 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/about"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/cliflags"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/console"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/controllerflags"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/exit"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/printing"
 	"github.com/kctl-ctrl/kctl-ctrl/render"
@@ -106,7 +107,7 @@ With --from it answers from a recording instead, at its end or at the time that
 			o.names = args
 			return o.run(cmd.Context())
 		},
-		ValidArgsFunction: completeQueues,
+		ValidArgsFunction: controllerflags.CompleteQueues,
 	}
 	flags := cmd.Flags()
 	o.flags = flags
@@ -118,7 +119,7 @@ With --from it answers from a recording instead, at its end or at the time that
 	_ = cmd.RegisterFlagCompletionFunc("sort-by", cobra.FixedCompletions(sortedBy(), cobra.ShellCompDirectiveNoFileComp))
 	flags.BoolVarP(&o.watch, "watch", "w", false, "look again every --interval, until interrupted")
 	o.attach.addTo(cmd)
-	o.attach.recording.addTo(cmd)
+	o.attach.recording.AddTo(cmd)
 	o.printer.AddFlags(cmd)
 	cliflags.AddCluster(o.cluster, flags)
 	_ = cmd.RegisterFlagCompletionFunc("metrics-from", cobra.FixedCompletions(append([]string{"pod/"}, metrics.Components()...), cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace))
@@ -134,7 +135,7 @@ func (o *queuesOptions) validate() error {
 		return errors.New("--interval must not be negative")
 	case o.keys && o.source.given():
 		return errors.New("--keys: metrics have no keys; they are known of the loops of this program only")
-	case o.attach.recording.given() && o.source.given():
+	case o.attach.recording.Given() && o.source.given():
 		return errors.New("--from and --metrics-from or --metrics-url exclude each other")
 	case o.attach.attach != "" && o.source.given():
 		return errors.New("--attach and --metrics-from or --metrics-url exclude each other")
@@ -142,7 +143,7 @@ func (o *queuesOptions) validate() error {
 		return fmt.Errorf("unknown --sort-by %q: use %s", o.sortBy, strings.Join(sortedBy(), ", "))
 	case o.watch && o.check != "":
 		return errors.New("--check is for one look: it does not go with --watch")
-	case o.watch && o.attach.recording.given():
+	case o.watch && o.attach.recording.Given():
 		return errors.New("--watch looks at what goes on: it does not go with --from")
 	case o.watch && o.interval == 0:
 		return errors.New("--watch looks every --interval: it cannot be 0")
@@ -153,13 +154,13 @@ func (o *queuesOptions) validate() error {
 			return fmt.Errorf("--check: %w", err)
 		}
 	}
-	if o.interval == 0 && !o.attach.recording.given() && metrics.NeedRates(o.checks) {
+	if o.interval == 0 && !o.attach.recording.Given() && metrics.NeedRates(o.checks) {
 		return fmt.Errorf("--check %s: a figure per second takes two looks: --interval must not be 0", o.check)
 	}
 	modes := append(o.attach.noEffects(),
 		cliflags.NoEffect{In: o.source.url != "", Flags: append(cliflags.ClusterNames(), "namespace"), Why: "with --metrics-url, which needs no kubeconfig: leave one of them out, or use --metrics-from"},
 		cliflags.NoEffect{In: o.source.given(), Flags: []string{"for", "controllers"}, Why: "with --metrics-from and --metrics-url, which start no controllers here: name queues instead"},
-		cliflags.NoEffect{In: !o.source.given() && !o.watch && (!metrics.NeedRates(o.checks) || o.attach.recording.given()), Flags: []string{"interval"}, Why: "without --watch, --metrics-from, --metrics-url or --check of a rate: add one, or leave this out"},
+		cliflags.NoEffect{In: !o.source.given() && !o.watch && (!metrics.NeedRates(o.checks) || o.attach.recording.Given()), Flags: []string{"interval"}, Why: "without --watch, --metrics-from, --metrics-url or --check of a rate: add one, or leave this out"},
 	)
 	return errors.Join(o.attach.check(), o.printer.Complete(o.Out), cliflags.RefuseNoEffect(o.flags, modes...))
 }
@@ -174,7 +175,7 @@ func (o *queuesOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if o.attach.recording.given() && len(contexts) > 1 {
+	if o.attach.recording.Given() && len(contexts) > 1 {
 		return errors.New("a recording is of one cluster: --from and several contexts exclude each other")
 	}
 	if o.watch {
@@ -184,8 +185,8 @@ func (o *queuesOptions) run(ctx context.Context) error {
 		return explain.Cause(ctx, o.follow(ctx, contexts[0]))
 	}
 	queues, process, err := o.read(ctx, contexts)
-	if o.attach.recording.given() {
-		o.now = o.attach.recording.now // ages are those of then
+	if o.attach.recording.Given() {
+		o.now = o.attach.recording.Now // ages are those of then
 	}
 	if err != nil {
 		return explain.Cause(ctx, err)
@@ -230,11 +231,11 @@ func (o *queuesOptions) read(ctx context.Context, contexts []cliflags.Cluster) (
 // withRates gives queues the rates that are checked: those of a recording since its
 // beginning, others since a look --interval before.
 func (o *queuesOptions) withRates(ctx context.Context, host attach.Host, queues []state.QueueStats) ([]state.QueueStats, error) {
-	if o.attach.recording.given() {
-		return metrics.WithRates(nil, queues, o.attach.recording.now().Sub(host.Process().Started)), nil
+	if o.attach.recording.Given() {
+		return metrics.WithRates(nil, queues, o.attach.recording.Now().Sub(host.Process().Started)), nil
 	}
 	begun := o.now()
-	if err := sleep(ctx, o.interval); err != nil {
+	if err := console.Sleep(ctx, o.interval); err != nil {
 		return nil, context.Cause(ctx)
 	}
 	later, err := host.Queues(ctx, o.query())

@@ -85,7 +85,7 @@ func (o *queuesOptions) watching(ctx context.Context, look func() ([]state.Queue
 func (o *queuesOptions) printChanges(before, now []state.QueueStats, process state.Process, first bool) error {
 	if o.printer.ForPeople() && console.IsTerminal(o.Out) {
 		if !first {
-			fmt.Fprint(o.Out, clearScreen)
+			fmt.Fprint(o.Out, console.ClearScreen)
 		}
 		table := o.queueTable(now, o.printer.Format() == "wide")
 		if err := table.Write(o.Out, render.TableOptions{NoHeaders: o.printer.NoHeaders, Color: o.printer.Color}); err != nil || !o.keys {

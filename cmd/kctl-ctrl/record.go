@@ -115,7 +115,7 @@ func (r *recorder) report(out io.Writer) error {
 	if stats.Err != nil {
 		return stats.Err
 	}
-	fmt.Fprintf(out, "recorded %d entries in %s: 'replay %s' plays them\n", stats.Entries, bytesText(stats.Bytes), stats.Path)
+	fmt.Fprintf(out, "recorded %d entries in %s: 'replay %s' plays them\n", stats.Entries, printing.Size(stats.Bytes), stats.Path)
 	return nil
 }
 
@@ -141,7 +141,7 @@ func (r *recorder) follow(streams genericiooptions.IOStreams, end context.Cancel
 				return
 			case <-ticker.C:
 				stats := r.writer.Stats()
-				text := fmt.Sprintf("recording to %s: %d entries, %s", stats.Path, stats.Entries, bytesText(stats.Bytes))
+				text := fmt.Sprintf("recording to %s: %d entries, %s", stats.Path, stats.Entries, printing.Size(stats.Bytes))
 				if stats.Dropped > 0 {
 					text += fmt.Sprintf(", %d dropped", stats.Dropped)
 				}

@@ -11,6 +11,14 @@ import (
 
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/about"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/cliflags"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/command/cascade"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/command/info"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/command/rbac"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/command/replay"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/command/revisions"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/command/tree"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/command/version"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/controllerflags"
 )
 
 // newRoot builds the command tree. invoked is argv[0]: called as kubectl-ctrl,
@@ -53,21 +61,21 @@ control plane that lives and dies with the command.`,
 		newTUICommand(streams),
 		newRunCommand(streams),
 		newRecordCommand(streams),
-		newReplayCommand(streams),
+		replay.New(streams),
 		newDiffCommand(streams),
 		newSandboxCommand(streams),
 		newExecCommand(streams),
 		newGetCommand(streams),
-		newRevisionsCommand(streams),
-		newTreeCommand(streams),
-		newCascadeCommand(streams),
+		revisions.New(streams),
+		tree.New(streams),
+		cascade.New(streams),
 		newWhyCommand(streams),
 		newCacheCommand(streams),
-		newRBACCommand(streams),
+		rbac.New(streams),
 		newPolicyCommand(streams),
-		newInfoCommand(streams),
-		newVersionCommand(streams),
-		newLoopFlagsTopic(),
+		info.New(streams),
+		version.New(streams),
+		controllerflags.NewTopic(),
 	)
 	cliflags.CheckTopics(root)
 	addCompletions(root)

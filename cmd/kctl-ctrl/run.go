@@ -16,7 +16,9 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/about"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/cliflags"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/console"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/controllerflags"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/exit"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/journal"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/election"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/plan"
@@ -34,7 +36,7 @@ type runOptions struct {
 	controllers *controllers.Options
 	manifests   cliflags.Manifests
 	sandbox     sandboxFlags
-	journal     journalFlags
+	journal     journal.Flags
 	recording   recordFlags
 	logs        cliflags.Logs
 	approval    approvalFlags
@@ -101,7 +103,7 @@ processes.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
 	o.addTo(cmd)
-	o.journal.addTo(cmd.Flags())
+	o.journal.AddTo(cmd.Flags())
 	o.recording.addTo(cmd.Flags())
 	o.approval.addTo(cmd.Flags(), "the loops")
 	o.addScheduler(cmd.Flags())
@@ -116,7 +118,7 @@ func (o *runOptions) addTo(cmd *cobra.Command) {
 	flags.StringVar(&o.dryRun, "dry-run", "", "client: writes are answered in this program (the default on a cluster); server: they are sent with dryRun=All")
 	flags.BoolVar(&o.active, "active", false, "write for real: on a sandbox (the default with --sandbox), or on a cluster while holding the lease of kube-controller-manager, or of kube-scheduler; see --confirm")
 	o.elected.addTo(flags)
-	addImpersonate(flags, &o.impersonate)
+	controllerflags.AddImpersonate(flags, &o.impersonate)
 	flags.BoolVar(&o.untilSettled, "until-settled", false, "exit once all queues are idle; list delayed keys")
 	flags.DurationVar(&o.horizon, "horizon", 3*time.Second, "with --until-settled: wait for keys due within this duration")
 	flags.DurationVar(&o.timeout, "timeout", settleTimeout, "with --until-settled: exit with 3 after this duration, listing what is still in progress; waiting for the lease counts; 0 waits forever, in a sandbox only")
@@ -125,7 +127,7 @@ func (o *runOptions) addTo(cmd *cobra.Command) {
 	o.manifests.AddTo(flags, "apply these manifests to the sandbox first")
 	o.sandbox.addTo(flags)
 	o.logs.AddTo(flags)
-	addControllerFlags(cmd, &o.controllers)
+	controllerflags.Add(cmd, &o.controllers)
 	if o.controllers != nil {
 		o.controllers.AddElectionFlags(flags)
 	}
@@ -157,7 +159,7 @@ func (o *runOptions) check() (state.Mode, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := errors.Join(o.journal.check(), o.recording.check(), o.approval.check(mode)); err != nil {
+	if err := errors.Join(o.journal.Check(), o.recording.check(), o.approval.check(mode)); err != nil {
 		return "", err
 	}
 	if err := o.checkScheduler(); err != nil {
@@ -167,13 +169,13 @@ func (o *runOptions) check() (state.Mode, error) {
 		return "", err
 	}
 	if o.active && !o.sandboxed {
-		if err := checkElectionFlags(o.flags); err != nil {
+		if err := controllerflags.CheckElection(o.flags); err != nil {
 			return "", err
 		}
 	}
 	switch {
-	case (!o.active || o.sandboxed) && needsActive(o.flags) != "":
-		return "", fmt.Errorf("--%s is about --active on a cluster: add --active, without --sandbox", needsActive(o.flags))
+	case (!o.active || o.sandboxed) && controllerflags.NeedsActive(o.flags) != "":
+		return "", fmt.Errorf("--%s is about --active on a cluster: add --active, without --sandbox", controllerflags.NeedsActive(o.flags))
 	case o.untilSettled && o.duration > 0:
 		return "", errors.New("--until-settled and --for exclude each other")
 	case o.manifests.Given() && !o.sandboxed:

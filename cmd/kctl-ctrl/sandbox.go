@@ -15,6 +15,7 @@ import (
 
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/cliflags"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/console"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/controllerflags"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/exit"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/engine/child"
@@ -68,7 +69,7 @@ and leaves their place to your own.`,
 	o.sandbox.addTo(flags)
 	addAuditFile(flags)
 	o.logs.AddTo(flags)
-	addControllerFlags(cmd, &o.controllers)
+	controllerflags.Add(cmd, &o.controllers)
 	return cmd
 }
 

@@ -22,6 +22,7 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/cliflags"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/complete"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/console"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/controllerflags"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/plan"
@@ -85,7 +86,7 @@ of it holds, from the first rows that come.`,
 			}
 			return nil
 		},
-		ValidArgsFunction: completeInformerTypes,
+		ValidArgsFunction: controllerflags.CompleteInformerTypes,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				o.open = args[0]
@@ -113,13 +114,13 @@ func (o *tuiOptions) addTo(cmd *cobra.Command) {
 	flags.BoolVar(&o.active, "active", false, "ask on the screen whether the loops of --controllers are to write for real, while this process holds the lease of kube-controller-manager")
 	o.elected.addTo(flags)
 	_ = flags.MarkHidden("confirm") // it is typed on the screen: see check
-	addImpersonate(flags, &o.impersonate)
+	controllerflags.AddImpersonate(flags, &o.impersonate)
 	o.manifests.AddTo(flags, "apply these manifests to the sandbox")
 	o.sandbox.addTo(flags)
 	addAuditFile(flags)
 	o.logs.AddTo(flags)
 	o.approval.addTo(flags, "the loops")
-	addControllerFlags(cmd, &o.controllers)
+	controllerflags.Add(cmd, &o.controllers)
 	if o.controllers != nil {
 		o.controllers.AddElectionFlags(flags)
 	}
@@ -143,8 +144,8 @@ func (o *tuiOptions) check() (state.Mode, error) {
 		return "", errors.New("--from shows a recording, in which nothing is written: leave out --active")
 	case o.plain && o.active && !o.sandboxed:
 		return "", errors.New("--plain has nobody to ask for the context's name: 'run --active --confirm=CONTEXT' prints lines")
-	case (o.from != "" || o.sandboxed) && needsActive(o.flags) != "":
-		return "", fmt.Errorf("--%s is about active mode on a cluster: leave it out", needsActive(o.flags))
+	case (o.from != "" || o.sandboxed) && controllerflags.NeedsActive(o.flags) != "":
+		return "", fmt.Errorf("--%s is about active mode on a cluster: leave it out", controllerflags.NeedsActive(o.flags))
 	case o.from != "" && o.approval.given():
 		return "", errors.New("--from shows a recording, in which nothing is written: leave out --ask and --approve-policy")
 	case o.from != "" && o.sandboxed:

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/about"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/printing"
 	"github.com/kctl-ctrl/kctl-ctrl/tui"
 	"github.com/kctl-ctrl/kctl-ctrl/tui/widget"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/explain"
@@ -110,7 +111,7 @@ func (r *screenRecorder) Toggle() (string, error) {
 		if err != nil {
 			return "", err
 		}
-		return fmt.Sprintf("Saved %d entries, %s, to %s.", stats.Entries, bytesText(stats.Bytes), stats.Path), nil
+		return fmt.Sprintf("Saved %d entries, %s, to %s.", stats.Entries, printing.Size(stats.Bytes), stats.Path), nil
 	}
 	dir, err := about.RecordingsDir()
 	if err != nil {

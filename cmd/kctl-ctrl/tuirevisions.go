@@ -37,13 +37,13 @@ func newTUIRevisions(config *rest.Config, namespace func() string) *tuiRevisions
 func (v *tuiRevisions) List(ctx context.Context) ([]state.RevisionList, error) {
 	ctx, cancel := context.WithTimeout(ctx, tuiReadTimeout)
 	defer cancel()
-	reader, err := revisionReader(v.config)
+	reader, err := revisions.ForConfig(v.config)
 	if err != nil {
 		return nil, err
 	}
 	histories, gaps, err := reader.ReadAll(ctx, v.namespace(), revisions.AllLimits{Objects: tuiHistories, Pods: tuiHistoryPods})
 	if err != nil {
-		return nil, explainRead(err)
+		return nil, revisions.Explain(err)
 	}
 	lists := make([]state.RevisionList, len(histories))
 	for i, h := range histories {
@@ -60,7 +60,7 @@ func gapsError(gaps []error) error {
 			words = append(words, fmt.Sprintf("and %d more", len(gaps)-i))
 			break
 		}
-		words = append(words, explainRead(gap).Error())
+		words = append(words, revisions.Explain(gap).Error())
 	}
 	if words == nil {
 		return nil
@@ -73,7 +73,7 @@ func (v *tuiRevisions) history(ctx context.Context, object state.Ref) (*revision
 	if !known {
 		return nil, fmt.Errorf("%s keep no revisions that this screen reads: try 'kctl-ctrl revisions'", object.Type())
 	}
-	reader, err := revisionReader(v.config)
+	reader, err := revisions.ForConfig(v.config)
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +81,7 @@ func (v *tuiRevisions) history(ctx context.Context, object state.Ref) (*revision
 	defer cancel()
 	h, err := reader.Read(ctx, revisions.Target{Resource: resource, Kind: kind, Namespace: object.Namespace, Name: object.Name})
 	if err != nil {
-		return nil, explainRead(err)
+		return nil, revisions.Explain(err)
 	}
 	return h, nil
 }

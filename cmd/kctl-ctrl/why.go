@@ -18,6 +18,7 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/cliflags"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/complete"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/console"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/ownerflags"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/printing"
 	"github.com/kctl-ctrl/kctl-ctrl/render"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/diagnosis"
@@ -29,7 +30,7 @@ import (
 
 type whyOptions struct {
 	genericiooptions.IOStreams
-	ownerFlags
+	ownerflags.Flags
 	printer *printing.Printer
 	now     func() time.Time
 
@@ -41,7 +42,7 @@ type whyOptions struct {
 func newWhyCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	o := &whyOptions{
 		IOStreams: streams, printer: printing.New("text"), now: time.Now,
-		ownerFlags: ownerFlags{cluster: genericclioptions.NewConfigFlags(true), concurrency: 12, maxRequests: 5000, pageSize: 500},
+		Flags: ownerflags.Flags{Cluster: genericclioptions.NewConfigFlags(true), Concurrency: 12, MaxRequests: 5000, PageSize: 500},
 	}
 	cmd := &cobra.Command{
 		Use:   "why (TYPE/NAME | TYPE NAME)",
@@ -69,7 +70,7 @@ is missing; --loops=false leaves the loops out.`,
   kctl-ctrl why namespace/old
   kctl-ctrl why pvc/data -o json | jq '.findings[0]'`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o.args = args
+			o.Args = args
 			return o.run(cmd.Context())
 		},
 		ValidArgsFunction: completeWhy(),
@@ -80,8 +81,8 @@ is missing; --loops=false leaves the loops out.`,
 	flags.DurationVar(&o.timeout, "timeout", 30*time.Second, "time limit for reading, and again for the controllers to settle; the answer has what is there by then")
 	_ = cmd.RegisterFlagCompletionFunc("dry-run", cobra.FixedCompletions([]string{"client", "server"}, cobra.ShellCompDirectiveNoFileComp))
 	o.printer.AddFlags(cmd)
-	cliflags.AddCluster(o.cluster, flags)
-	o.flags = flags
+	cliflags.AddCluster(o.Cluster, flags)
+	o.Set = flags
 	return cmd
 }
 
@@ -106,15 +107,15 @@ func (o *whyOptions) check() (state.Mode, error) {
 		return "", fmt.Errorf("unknown --dry-run %q: use client or server", o.dryRun)
 	case o.timeout <= 0:
 		return "", errors.New("--timeout must be more than 0")
-	case len(o.args) == 0, len(o.args) > 2, len(o.args) == 2 && strings.Contains(o.args[0], "/"), strings.Contains(strings.Join(o.args, " "), ","):
+	case len(o.Args) == 0, len(o.Args) > 2, len(o.Args) == 2 && strings.Contains(o.Args[0], "/"), strings.Contains(strings.Join(o.Args, " "), ","):
 		return "", errors.New("name one object, as in deployment/web or namespace old")
-	case len(o.args) == 1 && !strings.Contains(o.args[0], "/"):
-		return "", fmt.Errorf("which %s? name one, as %s/NAME", o.args[0], o.args[0])
+	case len(o.Args) == 1 && !strings.Contains(o.Args[0], "/"):
+		return "", fmt.Errorf("which %s? name one, as %s/NAME", o.Args[0], o.Args[0])
 	}
-	if err := cliflags.RefuseNoEffect(o.flags, cliflags.NoEffect{In: !o.loops, Flags: []string{"dry-run", "timeout"}, Why: "with --loops=false, which runs no controllers: leave one of them out"}); err != nil {
+	if err := cliflags.RefuseNoEffect(o.Set, cliflags.NoEffect{In: !o.loops, Flags: []string{"dry-run", "timeout"}, Why: "with --loops=false, which runs no controllers: leave one of them out"}); err != nil {
 		return "", err
 	}
-	return mode, o.ownerFlags.check()
+	return mode, o.Flags.Check()
 }
 
 func (o *whyOptions) run(ctx context.Context) error {
@@ -125,7 +126,7 @@ func (o *whyOptions) run(ctx context.Context) error {
 	if err := o.printer.Complete(o.Out); err != nil {
 		return err
 	}
-	cluster, err := cliflags.OneCluster(o.cluster, "an object is in one cluster")
+	cluster, err := cliflags.OneCluster(o.Cluster, "an object is in one cluster")
 	if err != nil {
 		return err
 	}
@@ -134,8 +135,8 @@ func (o *whyOptions) run(ctx context.Context) error {
 	progress := console.NewProgress(o.ErrOut)
 	defer progress.Done()
 	started := o.now()
-	o.within = o.timeout + time.Second // for requests that take no context
-	c, err := o.open(cluster, progress.Line)
+	o.Within = o.timeout + time.Second // for requests that take no context
+	c, err := o.Open(cluster, progress.Line)
 	if err != nil {
 		return err
 	}
@@ -149,10 +150,10 @@ func (o *whyOptions) run(ctx context.Context) error {
 }
 
 // answer reads what is around the object, runs the loops, and judges both.
-func (o *whyOptions) answer(ctx context.Context, c *ownersOf, mode state.Mode, progress func(string)) (document.Why, error) {
+func (o *whyOptions) answer(ctx context.Context, c *ownerflags.Cluster, mode state.Mode, progress func(string)) (document.Why, error) {
 	reading, cancel := context.WithTimeoutCause(ctx, o.timeout, tooSlow(o.timeout))
 	defer cancel()
-	targets, err := o.targets(reading, c)
+	targets, err := o.Targets(reading, c)
 	if err != nil {
 		return document.Why{}, explain.Cause(reading, err)
 	}
@@ -161,7 +162,7 @@ func (o *whyOptions) answer(ctx context.Context, c *ownersOf, mode state.Mode, p
 	}
 	target := targets[0]
 	progress("reading what is around it")
-	reader, err := diagnosis.NewReader(c.config, c.Reader)
+	reader, err := diagnosis.NewReader(c.Config, c.Reader)
 	if err != nil {
 		return document.Why{}, err
 	}
@@ -180,7 +181,7 @@ func (o *whyOptions) answer(ctx context.Context, c *ownersOf, mode state.Mode, p
 		}
 	}
 	return document.Why{
-		APIVersion: about.APIVersion, Kind: document.WhyKind, Context: c.contextName(),
+		APIVersion: about.APIVersion, Kind: document.WhyKind, Context: c.ContextName(),
 		Object: facts.Target.OwnedObject, Status: facts.Status,
 		Findings: diagnosis.Findings(facts), Checks: diagnosis.Causes(), Story: facts.Story,
 		Gaps: gapsOf(c.Reader, facts), Cost: c.Cost(),

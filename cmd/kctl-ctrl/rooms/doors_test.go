@@ -28,7 +28,7 @@ var doors = map[string]door{
 		only:   []string{"net/http.Client", "net/http.Transport", "field Transport"},
 		reason: "it empties the sandboxes of tests; TestTestHelpersAreForTests keeps it out of the program",
 	},
-	"cmd/kctl-ctrl/treetarget.go": {
+	"cmd/kctl-ctrl/internal/ownerflags/flags.go": {
 		only:   []string{"k8s.io/cli-runtime/pkg/resource.NewBuilder", "method ToRESTMapper"},
 		reason: "its RESTClientGetter is its own, made of the config of readOnlyConfig: cli-runtime gets no other",
 	},

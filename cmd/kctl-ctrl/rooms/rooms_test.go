@@ -100,6 +100,9 @@ type listed struct {
 	IgnoredGoFiles []string
 	Imports        []string
 	Deps           []string
+	// The tests, inside and outside of the package.
+	TestGoFiles, XTestGoFiles []string
+	TestImports, XTestImports []string
 }
 
 // list is the packages of this module.
@@ -114,7 +117,7 @@ func list(t *testing.T) []listed {
 
 // listOnce has go list run once for all tests: it takes a second of CPU.
 var listOnce = sync.OnceValues(func() ([]listed, error) {
-	cmd := exec.Command("go", "list", "-json=ImportPath,Dir,GoFiles,CgoFiles,IgnoredGoFiles,Imports,Deps", module+"...")
+	cmd := exec.Command("go", "list", "-json=ImportPath,Dir,GoFiles,CgoFiles,IgnoredGoFiles,Imports,Deps,TestGoFiles,XTestGoFiles,TestImports,XTestImports", module+"...")
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()

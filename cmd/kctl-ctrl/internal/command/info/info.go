@@ -1,4 +1,6 @@
-package main
+// Package info is the command that says where this program keeps its files and what of its
+// surroundings it goes by.
+package info
 
 import (
 	"fmt"
@@ -86,7 +88,8 @@ type variable struct {
 	Means string `json:"means"`
 }
 
-func newInfoCommand(streams genericiooptions.IOStreams) *cobra.Command {
+// New makes the command.
+func New(streams genericiooptions.IOStreams) *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
 		Use:   "info",
@@ -277,7 +280,7 @@ func (p pathInfo) describe() string {
 	case !p.Exists:
 		return "not there"
 	case p.Bytes > 0:
-		return bytesText(p.Bytes)
+		return printing.Size(p.Bytes)
 	}
 	return "there"
 }

@@ -1,11 +1,11 @@
-package main
+package printing
 
 import (
 	"fmt"
 )
 
-// bytesText is a size for people: "84 KiB".
-func bytesText(n int64) string {
+// Size is a size for people: "84 KiB".
+func Size(n int64) string {
 	switch {
 	case n >= 10<<20:
 		return fmt.Sprintf("%d MiB", n>>20)

@@ -1,4 +1,5 @@
-package main
+// Package tree is the command that shows what an object owns, or who owns it.
+package tree
 
 import (
 	"cmp"
@@ -19,6 +20,7 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/about"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/cliflags"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/console"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/ownerflags"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/printing"
 	"github.com/kctl-ctrl/kctl-ctrl/render"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/document"
@@ -26,9 +28,10 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/watch/owners"
 )
 
-type treeOptions struct {
+// Options are the command's, from its flags.
+type Options struct {
 	genericiooptions.IOStreams
-	ownerFlags
+	ownerflags.Flags
 	printer *printing.Printer
 	now     func() time.Time
 
@@ -40,10 +43,11 @@ type treeOptions struct {
 	watch       bool
 }
 
-func newTreeCommand(streams genericiooptions.IOStreams) *cobra.Command {
-	o := &treeOptions{
+// New makes the command.
+func New(streams genericiooptions.IOStreams) *cobra.Command {
+	o := &Options{
 		IOStreams: streams, printer: printing.New("dot", "mermaid"), now: time.Now,
-		ownerFlags: ownerFlags{cluster: genericclioptions.NewConfigFlags(true)},
+		Flags: ownerflags.Flags{Cluster: genericclioptions.NewConfigFlags(true)},
 	}
 	cmd := &cobra.Command{
 		Use:   "tree (TYPE/NAME... | TYPE NAME... | TYPE -l SELECTOR | TYPE --all | -f FILE)",
@@ -75,25 +79,25 @@ seen.`,
   # As a picture
   kctl-ctrl tree deployment/web -o dot | dot -Tsvg > web.svg`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o.args = args
-			return o.run(cmd.Context())
+			o.Args = args
+			return o.Run(cmd.Context())
 		},
-		ValidArgsFunction: completeOwned(),
+		ValidArgsFunction: ownerflags.Complete(),
 	}
 	flags := cmd.Flags()
 	flags.BoolVar(&o.up, "up", false, "show the owners above the object instead of what it owns: one request for each, no lists")
 	flags.BoolVar(&o.root, "root", false, "start at the topmost owners of the object")
 	flags.IntVar(&o.depth, "depth", 0, "levels below the root to show; 0 is all")
-	flags.StringSliceVar(&o.groups, "api-groups", nil, "look for dependants in these API groups only; \"core\" is the group without a name")
+	flags.StringSliceVar(&o.Groups, "api-groups", nil, "look for dependants in these API groups only; \"core\" is the group without a name")
 	flags.BoolVar(&o.status, "status", true, "read the status of the objects shown")
 	flags.IntVar(&o.statusLimit, "status-limit", 1000, "read the status of this many objects at most")
 	flags.BoolVarP(&o.watch, "watch", "w", false, "after the tree, print what changes in it; on a terminal, draw it again")
 	o.printer.AddFlags(cmd)
-	o.addTo(flags)
+	o.AddTo(flags)
 	return cmd
 }
 
-func (o *treeOptions) check() error {
+func (o *Options) check() error {
 	switch {
 	case o.up && o.root:
 		return errors.New("--up and --root exclude each other")
@@ -106,24 +110,25 @@ func (o *treeOptions) check() error {
 	case o.watch && (o.printer.Format() == "dot" || o.printer.Format() == "mermaid"):
 		return fmt.Errorf("--watch does not go with -o %s", o.printer.Format())
 	}
-	err := cliflags.RefuseNoEffect(o.flags,
+	err := cliflags.RefuseNoEffect(o.Set,
 		cliflags.NoEffect{In: o.up, Flags: []string{"api-groups", "cached", "chunk-size"}, Why: "with --up, which reads each owner by itself and lists nothing: leave one of them out"},
 		cliflags.NoEffect{In: !o.status, Flags: []string{"status-limit"}, Why: "with --status=false, which reads no status: leave one of them out"},
 	)
 	if err != nil {
 		return err
 	}
-	return o.ownerFlags.check()
+	return o.Flags.Check()
 }
 
-func (o *treeOptions) run(ctx context.Context) error {
+// Run does what the flags say.
+func (o *Options) Run(ctx context.Context) error {
 	if err := o.check(); err != nil {
 		return err
 	}
 	if err := o.printer.Complete(o.Out); err != nil {
 		return err
 	}
-	contexts, err := cliflags.Clusters(o.cluster)
+	contexts, err := cliflags.Clusters(o.Cluster)
 	if err != nil {
 		return err
 	}
@@ -165,7 +170,7 @@ func (o *treeOptions) run(ctx context.Context) error {
 
 // grownTree is a tree with what is needed to keep it up to date.
 type grownTree struct {
-	cluster *ownersOf
+	cluster *ownerflags.Cluster
 	roots   []*owners.Object
 	graph   *owners.Graph
 	scope   owners.Scope
@@ -173,14 +178,14 @@ type grownTree struct {
 }
 
 // grow reads the trees of one cluster.
-func (o *treeOptions) grow(ctx context.Context, in cliflags.Cluster, progress func(string)) (*grownTree, error) {
+func (o *Options) grow(ctx context.Context, in cliflags.Cluster, progress func(string)) (*grownTree, error) {
 	started := o.now()
-	c, err := o.open(in, progress)
+	c, err := o.Open(in, progress)
 	if err != nil {
 		return nil, err
 	}
-	g := &grownTree{cluster: c, tree: document.OwnerTree{Context: c.contextName(), Roots: []*document.OwnerNode{}}}
-	if g.roots, err = o.targets(ctx, c); err != nil {
+	g := &grownTree{cluster: c, tree: document.OwnerTree{Context: c.ContextName(), Roots: []*document.OwnerNode{}}}
+	if g.roots, err = o.Targets(ctx, c); err != nil {
 		return nil, err
 	}
 	if len(g.roots) > 0 {
@@ -213,12 +218,12 @@ func checkGroups(groups []string, kinds *owners.Kinds) error {
 }
 
 // read makes the graph and draws the trees of it.
-func (o *treeOptions) read(ctx context.Context, g *grownTree) error {
+func (o *Options) read(ctx context.Context, g *grownTree) error {
 	kinds, err := g.cluster.Kinds(ctx)
 	if err != nil {
 		return err
 	}
-	if err := checkGroups(o.groups, kinds); err != nil {
+	if err := checkGroups(o.Groups, kinds); err != nil {
 		return err
 	}
 	if o.up || o.root {
@@ -235,7 +240,7 @@ func (o *treeOptions) read(ctx context.Context, g *grownTree) error {
 		}
 		g.roots = above.Tops(g.roots)
 	}
-	g.scope = o.scope(g.cluster, g.roots)
+	g.scope = o.Scope(g.cluster, g.roots)
 	if g.graph, err = g.cluster.Scan(ctx, g.scope); err != nil {
 		return err
 	}
@@ -250,7 +255,7 @@ func (o *treeOptions) read(ctx context.Context, g *grownTree) error {
 }
 
 // finish adds the status and the account.
-func (o *treeOptions) finish(ctx context.Context, g *grownTree, started time.Time) error {
+func (o *Options) finish(ctx context.Context, g *grownTree, started time.Time) error {
 	if o.status && len(g.tree.Roots) > 0 {
 		left, err := g.cluster.Status(ctx, g.graph, g.tree.Roots, o.statusLimit)
 		if err != nil {
@@ -266,7 +271,7 @@ func (o *treeOptions) finish(ctx context.Context, g *grownTree, started time.Tim
 
 // show prints the trees, and on standard error what they cost and what is
 // missing.
-func (o *treeOptions) show(trees []document.OwnerTree, several bool) error {
+func (o *Options) show(trees []document.OwnerTree, several bool) error {
 	if err := o.print(trees, several); err != nil {
 		return err
 	}
@@ -276,7 +281,7 @@ func (o *treeOptions) show(trees []document.OwnerTree, several bool) error {
 			prefix = render.Sanitise(tree.Context) + ": "
 		}
 		if len(tree.Roots) == 0 {
-			fmt.Fprintf(o.ErrOut, "%sNo %s found.\n", prefix, o.asked())
+			fmt.Fprintf(o.ErrOut, "%sNo %s found.\n", prefix, o.Asked())
 		}
 		for _, line := range render.ReadSummary(tree.Cost, tree.Gaps) {
 			fmt.Fprintln(o.ErrOut, prefix+line)
@@ -288,7 +293,7 @@ func (o *treeOptions) show(trees []document.OwnerTree, several bool) error {
 	return nil
 }
 
-func (o *treeOptions) print(trees []document.OwnerTree, several bool) error {
+func (o *Options) print(trees []document.OwnerTree, several bool) error {
 	if !o.printer.ForPeople() || o.printer.Format() == "dot" || o.printer.Format() == "mermaid" {
 		return o.printer.Print(o.Out, printing.Found{
 			Document: func() any {

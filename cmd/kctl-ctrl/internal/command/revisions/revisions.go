@@ -1,4 +1,6 @@
-package main
+// Package revisions is the command that lists and compares the revisions of an object, and
+// previews a rollback.
+package revisions
 
 import (
 	"context"
@@ -31,7 +33,8 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
-type revisionsOptions struct {
+// Options are the command's, from its flags.
+type Options struct {
 	genericiooptions.IOStreams
 	cluster *genericclioptions.ConfigFlags
 	printer *printing.Printer
@@ -44,8 +47,9 @@ type revisionsOptions struct {
 	watch   bool
 }
 
-func newRevisionsCommand(streams genericiooptions.IOStreams) *cobra.Command {
-	o := &revisionsOptions{
+// New makes the command.
+func New(streams genericiooptions.IOStreams) *cobra.Command {
+	o := &Options{
 		IOStreams: streams, cluster: genericclioptions.NewConfigFlags(true), printer: printing.New(), now: time.Now,
 	}
 	usual, aliases := revisions.Types()
@@ -77,7 +81,7 @@ does, more on an error.`,
   kctl-ctrl revisions ds/agent -n kube-system --watch`,
 		Args: func(_ *cobra.Command, args []string) error { return o.parse(args) },
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return o.run(cmd.Context())
+			return o.Run(cmd.Context())
 		},
 		ValidArgsFunction: complete.Objects{Usual: usual, Aliases: aliases}.Complete,
 	}
@@ -94,7 +98,7 @@ does, more on an error.`,
 }
 
 // parse reads TYPE/NAME or TYPE NAME.
-func (o *revisionsOptions) parse(args []string) error {
+func (o *Options) parse(args []string) error {
 	switch {
 	case len(args) == 1 && strings.Count(args[0], "/") == 1:
 		o.typeWord, o.name, _ = strings.Cut(args[0], "/")
@@ -107,7 +111,8 @@ func (o *revisionsOptions) parse(args []string) error {
 	return nil
 }
 
-func (o *revisionsOptions) run(ctx context.Context) error {
+// Run does what the flags say.
+func (o *Options) Run(ctx context.Context) error {
 	if err := o.printer.Complete(o.Out); err != nil {
 		return err
 	}
@@ -149,7 +154,7 @@ func (o *revisionsOptions) run(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-func (o *revisionsOptions) read(ctx context.Context) (*revisions.Reader, *revisions.History, error) {
+func (o *Options) read(ctx context.Context) (*revisions.Reader, *revisions.History, error) {
 	namespace, err := cliflags.NamespaceOf(o.cluster)
 	if err != nil {
 		return nil, nil, err
@@ -174,13 +179,13 @@ func (o *revisionsOptions) read(ctx context.Context) (*revisions.Reader, *revisi
 			return nil, nil, errors.New("a ReplicaSet is a revision of its Deployment and has none of its own: ask for deployment/NAME")
 		}
 	}
-	reader, err := revisionReader(config)
+	reader, err := revisions.ForConfig(config)
 	if err != nil {
 		return nil, nil, err
 	}
 	history, err := reader.Read(ctx, target)
 	if err != nil {
-		return nil, nil, explainRead(err)
+		return nil, nil, revisions.Explain(err)
 	}
 	return reader, history, nil
 }
@@ -208,16 +213,16 @@ func mappingOf(config *rest.Config, word string) (*meta.RESTMapping, error) {
 }
 
 // list is the history with what marks it as a document.
-func (o *revisionsOptions) list(h *revisions.History) state.RevisionList {
+func (o *Options) list(h *revisions.History) state.RevisionList {
 	list := h.List()
 	list.APIVersion, list.Kind = about.APIVersion, "RevisionList"
 	return list
 }
 
-func (o *revisionsOptions) show(h *revisions.History) (state.RevisionList, error) {
+func (o *Options) show(h *revisions.History) (state.RevisionList, error) {
 	list := o.list(h)
 	if h.PodsError != nil {
-		fmt.Fprintln(o.ErrOut, "pods are not counted:", explainRead(h.PodsError))
+		fmt.Fprintln(o.ErrOut, "pods are not counted:", revisions.Explain(h.PodsError))
 	}
 	if len(list.Items) == 0 {
 		fmt.Fprintf(o.ErrOut, "No revisions found for %s %s.\n", o.typeWord+"/"+o.name, explain.Scope(list.Object.Namespace))
@@ -252,7 +257,7 @@ func (o *revisionsOptions) show(h *revisions.History) (state.RevisionList, error
 	return list, err
 }
 
-func (o *revisionsOptions) tableOptions(list state.RevisionList, wide bool) render.RevisionOptions {
+func (o *Options) tableOptions(list state.RevisionList, wide bool) render.RevisionOptions {
 	return render.RevisionOptions{
 		Times: render.Times{Now: o.now(), Ages: console.IsTerminal(o.Out)}, Wide: wide, PodsUnknown: !list.PodsKnown,
 	}
@@ -276,7 +281,7 @@ type revisionChange struct {
 }
 
 // printChanges prints revisions with what became of them.
-func (o *revisionsOptions) printChanges(list state.RevisionList, changes []revisions.Change) error {
+func (o *Options) printChanges(list state.RevisionList, changes []revisions.Change) error {
 	if o.printer.ForPeople() {
 		rows, words := make([]state.Revision, len(changes)), make([]string, len(changes))
 		for i, change := range changes {
@@ -303,11 +308,11 @@ func (o *revisionsOptions) printChanges(list state.RevisionList, changes []revis
 }
 
 // follow prints what becomes of the revisions until the user has enough.
-func (o *revisionsOptions) follow(ctx context.Context, reader *revisions.Reader, h *revisions.History, last state.RevisionList) error {
+func (o *Options) follow(ctx context.Context, reader *revisions.Reader, h *revisions.History, last state.RevisionList) error {
 	options := revisions.FollowOptions{
 		After: time.After,
 		Lost: func(err error) {
-			fmt.Fprintln(o.ErrOut, "lost, trying again:", explainRead(err))
+			fmt.Fprintln(o.ErrOut, "lost, trying again:", revisions.Explain(err))
 		},
 	}
 	err := reader.Follow(ctx, h, options, func(h *revisions.History) error {
@@ -319,10 +324,10 @@ func (o *revisionsOptions) follow(ctx context.Context, reader *revisions.Reader,
 		}
 		return o.printChanges(next, changes)
 	})
-	return explainRead(err)
+	return revisions.Explain(err)
 }
 
-func (o *revisionsOptions) showDiff(h *revisions.History, from, to string) error {
+func (o *Options) showDiff(h *revisions.History, from, to string) error {
 	diff, err := h.Diff(from, to)
 	if err != nil {
 		return err
@@ -333,7 +338,7 @@ func (o *revisionsOptions) showDiff(h *revisions.History, from, to string) error
 	})
 }
 
-func (o *revisionsOptions) showUndo(h *revisions.History, to int64) error {
+func (o *Options) showUndo(h *revisions.History, to int64) error {
 	undo, err := h.Undo(to)
 	if err != nil {
 		return err
@@ -345,7 +350,7 @@ func (o *revisionsOptions) showUndo(h *revisions.History, to int64) error {
 }
 
 // showChange prints a change and turns it into the answer of the exit code.
-func (o *revisionsOptions) showChange(some bool, document any, text func(io.Writer, render.FieldsOptions) error) error {
+func (o *Options) showChange(some bool, document any, text func(io.Writer, render.FieldsOptions) error) error {
 	kind := strings.ToLower(o.typeWord)
 	if _, known, ok := revisions.WellKnown(o.typeWord); ok {
 		kind = strings.ToLower(known) + ".apps"
@@ -366,7 +371,7 @@ func (o *revisionsOptions) showChange(some bool, document any, text func(io.Writ
 func completeRevisions(two bool) complete.Func {
 	return func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 		const none = cobra.ShellCompDirectiveNoFileComp
-		o := &revisionsOptions{IOStreams: genericiooptions.NewTestIOStreamsDiscard(), cluster: complete.ConfigFlagsOf(cmd)}
+		o := &Options{IOStreams: genericiooptions.NewTestIOStreamsDiscard(), cluster: complete.ConfigFlagsOf(cmd)}
 		if o.parse(args) != nil {
 			return nil, none
 		}

@@ -1,4 +1,5 @@
-package main
+// Package rbac is the command that prints the least role for a use of this program.
+package rbac
 
 import (
 	"context"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/cliflags"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/console"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/controllerflags"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/exit"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/printing"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
@@ -27,7 +29,8 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/watch/explain"
 )
 
-type rbacOptions struct {
+// Options are the command's, from its flags.
+type Options struct {
 	genericiooptions.IOStreams
 	kubeconfig  *genericclioptions.ConfigFlags
 	controllers *controllers.Options
@@ -51,8 +54,9 @@ type rbacOptions struct {
 // loopVerbs are verbs that need what loops in a dry run read, and no more.
 var loopVerbs = []string{"cache", "informers", "queues"}
 
-func newRBACCommand(streams genericiooptions.IOStreams) *cobra.Command {
-	o := &rbacOptions{IOStreams: streams, kubeconfig: genericclioptions.NewConfigFlags(true)}
+// New makes the command.
+func New(streams genericiooptions.IOStreams) *cobra.Command {
+	o := &Options{IOStreams: streams, kubeconfig: genericclioptions.NewConfigFlags(true)}
 	cmd := &cobra.Command{
 		Use:   "rbac",
 		Short: "Print the least role for a use of this program, and say what of it you lack",
@@ -96,7 +100,7 @@ With --check, the exit code is 1 if you lack something, and 0 if you do not.`,
   # May I?
   kctl-ctrl rbac --controllers=deployment --mode=active --check >/dev/null`,
 		Args: cliflags.NoArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.Run(cmd.Context()) },
 	}
 	flags := cmd.Flags()
 	o.flags = flags
@@ -109,7 +113,7 @@ With --check, the exit code is 1 if you lack something, and 0 if you do not.`,
 	flags.BoolVar(&o.check, "check", false, "exit with 1 if the current user lacks a right")
 	flags.BoolVar(&o.offline, "offline", false, "do not ask the server what the current user lacks")
 	flags.StringVarP(&o.output, "output", "o", "yaml", "output format: yaml or json")
-	addControllerFlags(cmd, &o.controllers)
+	controllerflags.Add(cmd, &o.controllers)
 	if o.controllers != nil {
 		o.controllers.AddElectionFlags(flags)
 	}
@@ -120,11 +124,11 @@ With --check, the exit code is 1 if you lack something, and 0 if you do not.`,
 	return cmd
 }
 
-func (o *rbacOptions) knownVerbs() []string {
+func (o *Options) knownVerbs() []string {
 	return slices.Sorted(slices.Values(slices.Concat(rights.Verbs(), loopVerbs)))
 }
 
-func (o *rbacOptions) complete() error {
+func (o *Options) complete() error {
 	var err error
 	if o.use, err = rights.ParseMode(o.mode); err != nil {
 		return fmt.Errorf("--mode: %w", err)
@@ -152,7 +156,7 @@ func (o *rbacOptions) complete() error {
 		o.name = strings.TrimSuffix("kctl-ctrl-"+mode+"-"+server, "-")
 	}
 	if o.use == rights.Active {
-		if err := checkElectionFlags(o.flags); err != nil {
+		if err := controllerflags.CheckElection(o.flags); err != nil {
 			return err
 		}
 	}
@@ -165,8 +169,8 @@ func (o *rbacOptions) complete() error {
 		return errors.New("--scheduler is about a kube-scheduler that runs: use --mode=dry-run or active")
 	case o.scheduler && *o.kubeconfig.Namespace != "":
 		return errors.New("--namespace with --scheduler: kube-scheduler places pods by what runs on the whole cluster: leave it out")
-	case o.use != rights.Active && needsActive(o.flags) != "":
-		return fmt.Errorf("--%s is about the lease of active mode: use --mode=active", needsActive(o.flags))
+	case o.use != rights.Active && controllerflags.NeedsActive(o.flags) != "":
+		return fmt.Errorf("--%s is about the lease of active mode: use --mode=active", controllerflags.NeedsActive(o.flags))
 	case o.impersonate && o.use == rights.Observe:
 		return errors.New("--impersonate-controllers is about loops that run: use --mode=dry-run or active")
 	case o.check && o.offline:
@@ -175,7 +179,8 @@ func (o *rbacOptions) complete() error {
 	return cliflags.RefuseNoEffect(o.flags, cliflags.NoEffect{In: o.offline, Flags: cliflags.ClusterNames(), Why: "with --offline, which asks no server: leave one of them out"})
 }
 
-func (o *rbacOptions) run(ctx context.Context) error {
+// Run does what the flags say.
+func (o *Options) Run(ctx context.Context) error {
 	if err := o.complete(); err != nil {
 		return err
 	}
@@ -221,7 +226,7 @@ func (o *rbacOptions) run(ctx context.Context) error {
 }
 
 // rules are what the flags ask for, merged.
-func (o *rbacOptions) rules() ([]rights.Rule, error) {
+func (o *Options) rules() ([]rights.Rule, error) {
 	component, err := o.controllers.Complete(controllers.Inputs{})
 	if err != nil {
 		return nil, err
@@ -275,7 +280,7 @@ func readsSecrets(r rights.Rule) bool {
 		slices.ContainsFunc(r.Verbs, func(v string) bool { return v == "get" || v == "list" || v == "watch" })
 }
 
-func (o *rbacOptions) print(roles []rights.Role) error {
+func (o *Options) print(roles []rights.Role) error {
 	if o.output == "json" {
 		return printing.Document(o.Out, "json", rights.List(roles, o.subjects))
 	}
@@ -288,7 +293,7 @@ func (o *rbacOptions) print(roles []rights.Role) error {
 }
 
 // lacks asks the server which of the rights the current user does not have.
-func (o *rbacOptions) lacks(ctx context.Context, rules []rights.Rule) ([]rights.Rule, error) {
+func (o *Options) lacks(ctx context.Context, rules []rights.Rule) ([]rights.Rule, error) {
 	if _, err := connect.TargetOf(o.kubeconfig.ToRawKubeConfigLoader()); err != nil {
 		return nil, err
 	}

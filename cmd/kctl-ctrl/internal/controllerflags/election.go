@@ -1,4 +1,4 @@
-package main
+package controllerflags
 
 import (
 	"fmt"
@@ -10,9 +10,9 @@ import (
 	"strings"
 )
 
-// checkElectionFlags checks the flags of the election by their names, before
+// CheckElection checks the flags of the election by their names, before
 // anything is asked. The bounds are client-go's and package election's.
-func checkElectionFlags(flags *pflag.FlagSet) error {
+func CheckElection(flags *pflag.FlagSet) error {
 	const prefix = "leader-elect-"
 	for _, name := range []string{"resource-name", "resource-namespace"} {
 		if value, err := flags.GetString(prefix + name); err == nil && value == "" {
@@ -41,8 +41,8 @@ func checkElectionFlags(flags *pflag.FlagSet) error {
 	return nil
 }
 
-// needsActive names a flag that was set and means nothing without --active.
-func needsActive(flags *pflag.FlagSet) (set string) {
+// NeedsActive names a flag that was set and means nothing without --active.
+func NeedsActive(flags *pflag.FlagSet) (set string) {
 	flags.Visit(func(f *pflag.Flag) {
 		if f.Name == "confirm" || f.Name == "no-wait" || f.Name == "leader-elect" || strings.HasPrefix(f.Name, "leader-elect-") {
 			set = f.Name

@@ -1,4 +1,6 @@
-package main
+// Package controllerflags has the flags of controllers, which are kube-controller-manager's,
+// of their election, and their completions. It links all controllers.
+package controllerflags
 
 import (
 	"fmt"
@@ -9,24 +11,24 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
 )
 
-// addImpersonate registers the flag that has the loops act as their accounts.
-func addImpersonate(flags *pflag.FlagSet, into *bool) {
+// AddImpersonate registers the flag that has the loops act as their accounts.
+func AddImpersonate(flags *pflag.FlagSet, into *bool) {
 	flags.BoolVar(into, "impersonate-controllers", false, "each loop acts as its account in kube-system, as far as you may impersonate that; lists, watches and what the guard reads stay yours")
 }
 
-// loopFlagsInHelp are the flags of the loops that a command's help shows; the
+// inHelp are the flags of the loops that a command's help shows; the
 // topic loop-flags has all of them. Their usage texts are ours: upstream's list
 // every controller and every feature gate.
-var loopFlagsInHelp = map[string]string{
+var inHelp = map[string]string{
 	"controllers":    "loops to run: '*' is all that are on by default, NAME or -NAME adds or removes one; 'get controllers' lists them",
 	"feature-gates":  "feature gates of the loops and the sandbox: `NAME=true|false`,...",
 	"kube-api-qps":   "requests per second of each loop",
 	"kube-api-burst": "burst of requests of each loop",
 }
 
-// addControllerFlags registers the loops' flags. Where upstream's defaults
+// Add registers the loops' flags. Where upstream's defaults
 // cannot be read, the command says so when it is run.
-func addControllerFlags(cmd *cobra.Command, into **controllers.Options) {
+func Add(cmd *cobra.Command, into **controllers.Options) {
 	options, err := controllers.NewOptions()
 	if err != nil {
 		cmd.PreRunE = func(*cobra.Command, []string) error { return err }
@@ -35,7 +37,7 @@ func addControllerFlags(cmd *cobra.Command, into **controllers.Options) {
 	loops := pflag.NewFlagSet("loops", pflag.ContinueOnError)
 	options.AddFlags(loops)
 	loops.VisitAll(func(f *pflag.Flag) {
-		usage, shown := loopFlagsInHelp[f.Name]
+		usage, shown := inHelp[f.Name]
 		if shown {
 			f.Usage = usage
 		}
@@ -46,8 +48,8 @@ func addControllerFlags(cmd *cobra.Command, into **controllers.Options) {
 	*into = options
 }
 
-// newLoopFlagsTopic is the help topic with every flag of the loops.
-func newLoopFlagsTopic() *cobra.Command {
+// NewTopic is the help topic with every flag of the loops.
+func NewTopic() *cobra.Command {
 	topic := &cobra.Command{Use: "loop-flags", Short: "The flags of the loops, which are kube-controller-manager's"}
 	topic.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
 		options, err := controllers.NewOptions()

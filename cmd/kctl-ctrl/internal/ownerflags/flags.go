@@ -1,4 +1,7 @@
-package main
+// Package ownerflags chooses the objects of 'tree', 'cascade' and 'why' as kubectl does, by
+// type and name, label, or file, and opens the cluster in which their owners are read. A
+// Cluster is cli-runtime's RESTClientGetter over the one guarded config.
+package ownerflags
 
 import (
 	"bytes"
@@ -26,13 +29,13 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/watch/owners"
 )
 
-// ownerFlags choose objects and say how their owners are read: what `tree` and
+// Flags choose objects and say how their owners are read: what `tree` and
 // `cascade` share.
-type ownerFlags struct {
-	cluster *genericclioptions.ConfigFlags
-	flags   *pflag.FlagSet
+type Flags struct {
+	Cluster *genericclioptions.ConfigFlags
+	Set     *pflag.FlagSet
 
-	args  []string
+	Args  []string
 	files resource.FilenameOptions
 	// kustomize is a directory, and kustomized what check built of it. It is not
 	// in files: cli-runtime would fetch what a kustomization refers to.
@@ -42,33 +45,34 @@ type ownerFlags struct {
 	all           bool
 	allNamespaces bool
 
-	groups      []string
-	concurrency int
-	maxRequests int
-	pageSize    int64
+	Groups      []string
+	Concurrency int
+	MaxRequests int
+	PageSize    int64
 	cached      bool
-	// within bounds each request; zero is the user's --request-timeout alone.
-	within time.Duration
+	// Within bounds each request; zero is the user's --request-timeout alone.
+	Within time.Duration
 }
 
-func (o *ownerFlags) addTo(flags *pflag.FlagSet) {
-	o.flags = flags
+// AddTo registers the flags.
+func (o *Flags) AddTo(flags *pflag.FlagSet) {
+	o.Set = flags
 	flags.StringSliceVarP(&o.files.Filenames, "filename", "f", nil, "the objects in these files or directories, or - for standard input")
 	flags.StringVarP(&o.kustomize, "kustomize", "k", "", "the objects of this kustomization")
 	flags.BoolVarP(&o.files.Recursive, "recursive", "R", false, "descend into the directories given with -f")
 	flags.StringVarP(&o.selector, "selector", "l", "", "the objects of TYPE with these labels")
 	flags.BoolVar(&o.all, "all", false, "all objects of TYPE in the namespace")
 	flags.BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "look in all namespaces, also where a dependent cannot validly be")
-	flags.IntVar(&o.concurrency, "concurrency", 12, "requests in flight at a time")
-	flags.IntVar(&o.maxRequests, "max-requests", 5000, "stop reading after this many requests and say what is missing; 0 is no limit")
-	flags.Int64Var(&o.pageSize, "chunk-size", 500, "objects in one answer of the server")
+	flags.IntVar(&o.Concurrency, "concurrency", 12, "requests in flight at a time")
+	flags.IntVar(&o.MaxRequests, "max-requests", 5000, "stop reading after this many requests and say what is missing; 0 is no limit")
+	flags.Int64Var(&o.PageSize, "chunk-size", 500, "objects in one answer of the server")
 	flags.BoolVar(&o.cached, "cached", false, "take lists from the server's watch cache, whatever their age: the cheapest for the server")
-	cliflags.AddCluster(o.cluster, flags)
+	cliflags.AddCluster(o.Cluster, flags)
 }
 
-// check refuses what cannot be meant, before anything is asked.
-func (o *ownerFlags) check() error {
-	if err := cliflags.RefuseNoEffect(o.flags, cliflags.NoEffect{In: len(o.files.Filenames) == 0, Flags: []string{"recursive"}, Why: "without -f: name a directory with it"}); err != nil {
+// Check refuses what cannot be meant, before anything is asked.
+func (o *Flags) Check() error {
+	if err := cliflags.RefuseNoEffect(o.Set, cliflags.NoEffect{In: len(o.files.Filenames) == 0, Flags: []string{"recursive"}, Why: "without -f: name a directory with it"}); err != nil {
 		return err
 	}
 	files := len(o.files.Filenames) > 0 || o.kustomize != ""
@@ -79,7 +83,7 @@ func (o *ownerFlags) check() error {
 		}
 	}
 	switch {
-	case files && len(o.args) > 0:
+	case files && len(o.Args) > 0:
 		return errors.New("name objects or give files with -f or -k, not both")
 	case files && (o.all || o.selector != ""):
 		return errors.New("-l and --all go with a TYPE, not with files")
@@ -91,51 +95,51 @@ func (o *ownerFlags) check() error {
 		return err
 	case files:
 		return nil
-	case len(o.args) == 0:
+	case len(o.Args) == 0:
 		return errors.New("name an object as TYPE/NAME; or a TYPE with -l SELECTOR or --all; or files with -f")
 	case o.all && o.selector != "":
 		return errors.New("--all and -l exclude each other")
-	case (o.all || o.selector != "") && (len(o.args) > 1 || strings.Contains(o.args[0], "/")):
+	case (o.all || o.selector != "") && (len(o.Args) > 1 || strings.Contains(o.Args[0], "/")):
 		return errors.New("with -l or --all, give types only: TYPE[,TYPE]")
-	case !o.all && o.selector == "" && len(o.args) == 1 && !strings.Contains(o.args[0], "/"):
-		return fmt.Errorf("which %s? name it, as %s/NAME, or add -l SELECTOR or --all", o.args[0], o.args[0])
+	case !o.all && o.selector == "" && len(o.Args) == 1 && !strings.Contains(o.Args[0], "/"):
+		return fmt.Errorf("which %s? name it, as %s/NAME, or add -l SELECTOR or --all", o.Args[0], o.Args[0])
 	}
 	return nil
 }
 
-// ownersOf is a cluster whose owners are read.
-type ownersOf struct {
+// Cluster is a cluster whose owners are read.
+type Cluster struct {
 	cliflags.Cluster
 	*owners.Reader
-	config    *rest.Config
+	Config    *rest.Config
 	namespace string
 }
 
-// open makes the reader for one context. It asks the cluster nothing.
-func (o *ownerFlags) open(in cliflags.Cluster, progress func(string)) (*ownersOf, error) {
+// Open makes the reader for one context. It asks the cluster nothing.
+func (o *Flags) Open(in cliflags.Cluster, progress func(string)) (*Cluster, error) {
 	config, err := cliflags.ReadOnlyConfig(in.Flags)
 	if err != nil {
 		return nil, err
 	}
 	if config.Timeout == 0 {
-		config.Timeout = o.within
+		config.Timeout = o.Within
 	}
-	c := &ownersOf{Cluster: in, config: config}
+	c := &Cluster{Cluster: in, Config: config}
 	if c.namespace, err = cliflags.NamespaceOf(in.Flags); err != nil {
 		return nil, err
 	}
-	groups := o.groups
+	groups := o.Groups
 	if len(groups) == 0 {
 		groups = nil
 	}
 	c.Reader, err = owners.NewReader(config, owners.Options{
-		Concurrency: o.concurrency, MaxRequests: o.maxRequests, PageSize: o.pageSize, Cached: o.cached, Groups: groups, Progress: progress,
+		Concurrency: o.Concurrency, MaxRequests: o.MaxRequests, PageSize: o.PageSize, Cached: o.cached, Groups: groups, Progress: progress,
 	})
 	return c, err
 }
 
-// targets reads the metadata of the objects chosen, each once.
-func (o *ownerFlags) targets(ctx context.Context, c *ownersOf) ([]*owners.Object, error) {
+// Targets reads the metadata of the objects chosen, each once.
+func (o *Flags) Targets(ctx context.Context, c *Cluster) ([]*owners.Object, error) {
 	kinds, err := c.Kinds(ctx)
 	if err != nil {
 		return nil, explain.Error(err, "ask the server what it serves"+c.Suffix())
@@ -145,7 +149,7 @@ func (o *ownerFlags) targets(ctx context.Context, c *ownersOf) ([]*owners.Object
 	}
 	infos, err := o.infos(c)
 	if err != nil {
-		return nil, explain.Error(err, "find "+o.asked()+c.Suffix())
+		return nil, explain.Error(err, "find "+o.Asked()+c.Suffix())
 	}
 	var found []*owners.Object
 	seen := map[string]bool{}
@@ -175,11 +179,11 @@ func (o *ownerFlags) targets(ctx context.Context, c *ownersOf) ([]*owners.Object
 }
 
 // infos finds the types of the objects named or read from files.
-func (o *ownerFlags) infos(c *ownersOf) ([]*resource.Info, error) {
+func (o *Flags) infos(c *Cluster) ([]*resource.Info, error) {
 	builder := resource.NewBuilder(c).Unstructured().RequireObject(false).
 		NamespaceParam(c.namespace).DefaultNamespace().
 		FilenameParam(false, &o.files).
-		ResourceTypeOrNameArgs(true, o.args...)
+		ResourceTypeOrNameArgs(true, o.Args...)
 	if o.kustomized != nil {
 		var stream bytes.Buffer
 		for _, object := range o.kustomized {
@@ -192,22 +196,22 @@ func (o *ownerFlags) infos(c *ownersOf) ([]*resource.Info, error) {
 	return builder.Flatten().Do().Infos()
 }
 
-// asked is what the user chose objects by.
-func (o *ownerFlags) asked() string {
-	words := slices.Concat(o.args, o.files.Filenames)
+// Asked is what the user chose objects by.
+func (o *Flags) Asked() string {
+	words := slices.Concat(o.Args, o.files.Filenames)
 	if o.kustomize != "" {
 		words = append(words, o.kustomize)
 	}
 	return strings.Join(words, " ")
 }
 
-func (o *ownerFlags) selected(ctx context.Context, c *ownersOf, kinds *owners.Kinds) ([]*owners.Object, error) {
+func (o *Flags) selected(ctx context.Context, c *Cluster, kinds *owners.Kinds) ([]*owners.Object, error) {
 	mapper, err := c.ToRESTMapper()
 	if err != nil {
 		return nil, err
 	}
 	var found []*owners.Object
-	for name := range strings.SplitSeq(o.args[0], ",") {
+	for name := range strings.SplitSeq(o.Args[0], ",") {
 		gvr, err := complete.ResourceNamed(mapper, name)
 		if err != nil {
 			return nil, explain.Error(err, "find type "+name+c.Suffix())
@@ -232,8 +236,8 @@ func (o *ownerFlags) selected(ctx context.Context, c *ownersOf, kinds *owners.Ki
 	return found, nil
 }
 
-// scope is where to look for what the objects own.
-func (o *ownerFlags) scope(c *ownersOf, roots []*owners.Object) owners.Scope {
+// Scope is where to look for what the objects own.
+func (o *Flags) Scope(c *Cluster, roots []*owners.Object) owners.Scope {
 	s := owners.ScopeOf(roots...)
 	if o.allNamespaces {
 		s.Everywhere = true
@@ -244,16 +248,19 @@ func (o *ownerFlags) scope(c *ownersOf, roots []*owners.Object) owners.Scope {
 	return s
 }
 
-// An ownersOf is cli-runtime's RESTClientGetter, so that types and names are
+// An Cluster is cli-runtime's RESTClientGetter, so that types and names are
 // understood as kubectl understands them, over the one guarded config.
 
-func (c *ownersOf) ToRESTConfig() (*rest.Config, error) { return rest.CopyConfig(c.config), nil }
+// ToRESTConfig implements genericclioptions.RESTClientGetter.
+func (c *Cluster) ToRESTConfig() (*rest.Config, error) { return rest.CopyConfig(c.Config), nil }
 
-func (c *ownersOf) ToDiscoveryClient() (discovery.CachedDiscoveryInterface, error) {
+// ToDiscoveryClient implements genericclioptions.RESTClientGetter.
+func (c *Cluster) ToDiscoveryClient() (discovery.CachedDiscoveryInterface, error) {
 	return c.Discovery(), nil
 }
 
-func (c *ownersOf) ToRESTMapper() (meta.RESTMapper, error) {
+// ToRESTMapper implements genericclioptions.RESTClientGetter.
+func (c *Cluster) ToRESTMapper() (meta.RESTMapper, error) {
 	groups, err := restmapper.GetAPIGroupResources(c.Discovery())
 	if err != nil {
 		return nil, err
@@ -261,12 +268,13 @@ func (c *ownersOf) ToRESTMapper() (meta.RESTMapper, error) {
 	return restmapper.NewShortcutExpander(restmapper.NewDiscoveryRESTMapper(groups), c.Discovery(), nil), nil
 }
 
-func (c *ownersOf) ToRawKubeConfigLoader() clientcmd.ClientConfig {
+// ToRawKubeConfigLoader implements genericclioptions.RESTClientGetter.
+func (c *Cluster) ToRawKubeConfigLoader() clientcmd.ClientConfig {
 	return c.Flags.ToRawKubeConfigLoader()
 }
 
-// contextName is the kubeconfig's name of the cluster, for documents.
-func (c *ownersOf) contextName() string {
+// ContextName is the kubeconfig's name of the cluster, for documents.
+func (c *Cluster) ContextName() string {
 	if c.Name != "" {
 		return c.Name
 	}
@@ -280,7 +288,7 @@ func (c *ownersOf) contextName() string {
 	return raw.CurrentContext
 }
 
-// completeOwned completes objects, the types that own most first.
-func completeOwned() complete.Func {
+// Complete completes objects, the types that own most first.
+func Complete() complete.Func {
 	return complete.Objects{Usual: complete.TypesThatOwn(), Several: true}.Complete
 }

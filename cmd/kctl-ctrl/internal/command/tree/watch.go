@@ -1,4 +1,4 @@
-package main
+package tree
 
 import (
 	"context"
@@ -16,7 +16,7 @@ const treeWindow = 100 * time.Millisecond
 
 // follow prints what changes in the trees until the user has enough or their
 // roots are gone.
-func (o *treeOptions) follow(ctx context.Context, g *grownTree) error {
+func (o *Options) follow(ctx context.Context, g *grownTree) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	live := g.cluster.Follow(ctx, g.graph, g.scope, g.tree.Roots)
@@ -66,7 +66,7 @@ func (o *treeOptions) follow(ctx context.Context, g *grownTree) error {
 
 // showChange draws the tree again on a terminal; elsewhere it prints lines of
 // what changed, or for programs the whole document.
-func (o *treeOptions) showChange(g *grownTree, before []*document.OwnerNode) error {
+func (o *Options) showChange(g *grownTree, before []*document.OwnerNode) error {
 	if render.SameTrees(before, g.tree.Roots) {
 		return nil
 	}
@@ -74,7 +74,7 @@ func (o *treeOptions) showChange(g *grownTree, before []*document.OwnerNode) err
 		return o.print([]document.OwnerTree{g.tree}, false)
 	}
 	if console.IsTerminal(o.Out) {
-		fmt.Fprint(o.Out, clearScreen)
+		fmt.Fprint(o.Out, console.ClearScreen)
 		return o.print([]document.OwnerTree{g.tree}, false)
 	}
 	for _, line := range render.TreeChanges(before, g.tree.Roots, o.now(), o.printer.Color) {

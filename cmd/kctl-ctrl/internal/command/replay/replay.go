@@ -1,4 +1,5 @@
-package main
+// Package replay is the command that prints a recording as run printed its session.
+package replay
 
 import (
 	"context"
@@ -13,21 +14,25 @@ import (
 
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/cliflags"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/console"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/journal"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/recorded"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/explain"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/recording"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
-type replayOptions struct {
+// Options are the command's, from its flags.
+type Options struct {
 	genericiooptions.IOStreams
-	journal journalFlags
+	journal journal.Flags
 	flags   *pflag.FlagSet
 	speed   float64
 	summary bool
 }
 
-func newReplayCommand(streams genericiooptions.IOStreams) *cobra.Command {
-	o := &replayOptions{IOStreams: streams}
+// New makes the command.
+func New(streams genericiooptions.IOStreams) *cobra.Command {
+	o := &Options{IOStreams: streams}
 	cmd := &cobra.Command{
 		Use:   "replay FILE",
 		Short: "Print a recording as run printed its session",
@@ -45,27 +50,28 @@ One that is damaged is too, and the exit code is 2.`,
   # What went wrong?
   kctl-ctrl replay shop.jsonl.zst -o json | jq 'select(.event.failed)'`,
 		Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args[0]) },
+		RunE: func(cmd *cobra.Command, args []string) error { return o.Run(cmd.Context(), args[0]) },
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return []string{"jsonl", "zst"}, cobra.ShellCompDirectiveFilterFileExt
 		},
 	}
 	flags := cmd.Flags()
 	o.flags = flags
-	o.journal.addTo(flags)
+	o.journal.AddTo(flags)
 	flags.Float64Var(&o.speed, "speed", 0, "times as fast as it happened, 0.1 to 100; 0 is as fast as possible")
 	flags.BoolVar(&o.summary, "summary", false, "print the summary only")
 	return cmd
 }
 
-func (o *replayOptions) run(ctx context.Context, path string) error {
-	if err := o.journal.check(); err != nil {
+// Run does what the flags say.
+func (o *Options) Run(ctx context.Context, path string) error {
+	if err := o.journal.Check(); err != nil {
 		return err
 	}
 	switch {
 	case o.speed != 0 && !(o.speed >= recording.MinSpeed && o.speed <= recording.MaxSpeed):
 		return fmt.Errorf("--speed %g: want %g to %g, or 0", o.speed, recording.MinSpeed, recording.MaxSpeed)
-	case o.summary && o.journal.output == "json":
+	case o.summary && o.journal.Output == "json":
 		return errors.New("--summary is for people: it has no -o json")
 	}
 	if err := cliflags.RefuseNoEffect(o.flags, cliflags.NoEffect{In: o.summary, Flags: []string{"verbose", "show-diffs", "speed"}, Why: "with --summary, which prints no journal: leave one of them out"}); err != nil {
@@ -82,20 +88,20 @@ func (o *replayOptions) run(ctx context.Context, path string) error {
 	if err != nil {
 		return explain.Cause(ctx, err)
 	}
-	if err := o.journal.summarise(o.IOStreams, snapshot); err != nil {
+	if err := o.journal.Summarise(o.IOStreams, snapshot); err != nil {
 		return err
 	}
-	return verdict(reader, path, o.ErrOut)
+	return recorded.Verdict(reader, path, o.ErrOut)
 }
 
 // print prints the entries, and gives the state that they lead to.
-func (o *replayOptions) print(ctx context.Context, reader *recording.Reader) (*state.Snapshot, error) {
-	color, _ := console.Color(o.journal.color, o.Out)
-	write := o.journal.textWriter(o.Out, color)
+func (o *Options) print(ctx context.Context, reader *recording.Reader) (*state.Snapshot, error) {
+	color, _ := console.Color(o.journal.Color, o.Out)
+	write := o.journal.TextWriter(o.Out, color)
 	switch {
 	case o.summary:
 		write = func(state.Entry) error { return nil }
-	case o.journal.output == "json":
+	case o.journal.Output == "json":
 		encoder := state.NewEncoder(o.Out, reader.Header())
 		if err := encoder.Begin(); err != nil {
 			return nil, err
@@ -121,7 +127,7 @@ func (o *replayOptions) print(ctx context.Context, reader *recording.Reader) (*s
 				begun, first = time.Now(), entry.At
 			}
 			due := begun.Add(time.Duration(float64(entry.At.Sub(first)) / o.speed))
-			if err := sleep(ctx, time.Until(due)); err != nil {
+			if err := console.Sleep(ctx, time.Until(due)); err != nil {
 				return nil, err
 			}
 		}

@@ -1,4 +1,6 @@
-package main
+// Package journal prints a journal as 'run' does, for every command that has one: its flags,
+// the writer of its lines, and the summary below them.
+package journal
 
 import (
 	"fmt"
@@ -14,37 +16,40 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
-// journalFlags say how the journal is printed.
-type journalFlags struct {
-	output  string
-	color   string
+// Flags say how the journal is printed.
+type Flags struct {
+	Output  string
+	Color   string
 	verbose bool
 	diffs   bool
 }
 
-func (j *journalFlags) addTo(flags *pflag.FlagSet) {
-	flags.StringVarP(&j.output, "output", "o", "text", "text: readable lines; json: the journal as JSON lines, complete")
-	flags.StringVar(&j.color, "color", "auto", "auto, always or never")
+// AddTo registers the flags.
+func (j *Flags) AddTo(flags *pflag.FlagSet) {
+	flags.StringVarP(&j.Output, "output", "o", "text", "text: readable lines; json: the journal as JSON lines, complete")
+	flags.StringVar(&j.Color, "color", "auto", "auto, always or never")
 	flags.BoolVarP(&j.verbose, "verbose", "v", false, "print every entry of the journal, not only what changed something")
 	flags.BoolVar(&j.diffs, "show-diffs", false, "print below each write the fields it changes")
 }
 
-// described are its flags, to see which were set.
-func (j *journalFlags) described() *pflag.FlagSet {
+// Described are its flags, to see which were set.
+func (j *Flags) Described() *pflag.FlagSet {
 	flags := pflag.NewFlagSet("journal", pflag.ContinueOnError)
-	(&journalFlags{}).addTo(flags)
+	(&Flags{}).AddTo(flags)
 	return flags
 }
 
-func (j *journalFlags) check() error {
-	if err := printing.CheckFormat(j.output, "text", "json"); err != nil {
+// Check refuses values that are none.
+func (j *Flags) Check() error {
+	if err := printing.CheckFormat(j.Output, "text", "json"); err != nil {
 		return err
 	}
-	_, err := console.Color(j.color, io.Discard)
+	_, err := console.Color(j.Color, io.Discard)
 	return err
 }
 
-func (j *journalFlags) textWriter(out io.Writer, color bool) func(state.Entry) error {
+// TextWriter writes entries as lines.
+func (j *Flags) TextWriter(out io.Writer, color bool) func(state.Entry) error {
 	options := render.JournalOptions{Color: color, Diffs: j.diffs, Location: time.Local}
 	if j.verbose {
 		options.Verbosity = render.Everything
@@ -53,15 +58,15 @@ func (j *journalFlags) textWriter(out io.Writer, color bool) func(state.Entry) e
 	return func(entry state.Entry) error { return journal.Write(out, entry) }
 }
 
-// summarise prints a summary below the journal.
-func (j *journalFlags) summarise(streams genericiooptions.IOStreams, s *state.Snapshot) error {
+// Summarise prints a summary below the journal.
+func (j *Flags) Summarise(streams genericiooptions.IOStreams, s *state.Snapshot) error {
 	out := streams.Out
-	if j.output == "json" {
+	if j.Output == "json" {
 		out = streams.ErrOut
 	}
 	if _, err := io.WriteString(out, "\n"); err != nil {
 		return fmt.Errorf("print the summary: %w", err)
 	}
-	color, _ := console.Color(j.color, out)
+	color, _ := console.Color(j.Color, out)
 	return render.Summarise(s).Write(out, render.SummaryOptions{Color: color, Width: console.Width(out)})
 }

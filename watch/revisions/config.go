@@ -1,4 +1,4 @@
-package main
+package revisions
 
 import (
 	"fmt"
@@ -7,15 +7,13 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 
-	"github.com/kctl-ctrl/kctl-ctrl/watch/revisions"
-
 	"errors"
 
 	"github.com/kctl-ctrl/kctl-ctrl/watch/explain"
 )
 
-// revisionReader makes a reader of histories.
-func revisionReader(config *rest.Config) (*revisions.Reader, error) {
+// ForConfig makes a reader of histories.
+func ForConfig(config *rest.Config) (*Reader, error) {
 	objects, err := dynamic.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("make a client for %s: %w", config.Host, err)
@@ -24,12 +22,12 @@ func revisionReader(config *rest.Config) (*revisions.Reader, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make a client for %s: %w", config.Host, err)
 	}
-	return revisions.NewReader(objects, partial), nil
+	return NewReader(objects, partial), nil
 }
 
-// explainRead explains an error of a reader that says what was attempted.
-func explainRead(err error) error {
-	var attempt *revisions.ReadError
+// Explain explains an error of a reader that says what was attempted.
+func Explain(err error) error {
+	var attempt *ReadError
 	if errors.As(err, &attempt) {
 		return explain.Error(attempt.Err, attempt.What)
 	}

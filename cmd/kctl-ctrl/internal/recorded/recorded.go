@@ -1,4 +1,6 @@
-package main
+// Package recorded answers from a recording what commands otherwise ask a running process:
+// --from and --at, and a Host that stands where that process stood at that time.
+package recorded
 
 import (
 	"context"
@@ -21,23 +23,26 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
-// fromFlags name a recording, and a time in it, that a verb answers from.
-type fromFlags struct {
+// Flags name a recording, and a time in it, that a verb answers from.
+type Flags struct {
 	file string
 	at   string
 	// shown is the time that was answered for.
 	shown time.Time
 }
 
-func (f *fromFlags) addTo(cmd *cobra.Command) {
+// AddTo registers the flags.
+func (f *Flags) AddTo(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.file, "from", "", "answer from this recording instead of a cluster")
 	cmd.Flags().StringVar(&f.at, "at", "", "with --from: as it was then, a time (RFC 3339) or a duration from its beginning (1m30s); its end where nothing is said")
 	_ = cmd.MarkFlagFilename("from", "jsonl", "zst")
 }
 
-func (f *fromFlags) given() bool { return f.file != "" }
+// Given reports whether a recording was named.
+func (f *Flags) Given() bool { return f.file != "" }
 
-func (f *fromFlags) check() error {
+// Check refuses a time without a recording, and one that is none.
+func (f *Flags) Check() error {
 	if f.at == "" {
 		return nil
 	}
@@ -49,7 +54,7 @@ func (f *fromFlags) check() error {
 }
 
 // until is the time asked for in a recording that begins at start.
-func (f *fromFlags) until(start time.Time) (time.Time, error) {
+func (f *Flags) until(start time.Time) (time.Time, error) {
 	if d, err := time.ParseDuration(f.at); err == nil && d >= 0 {
 		return start.Add(d), nil
 	}
@@ -60,11 +65,11 @@ func (f *fromFlags) until(start time.Time) (time.Time, error) {
 	return t, nil
 }
 
-// now is the time that was answered for: ages count from it.
-func (f *fromFlags) now() time.Time { return f.shown }
+// Now is the time that was answered for: ages count from it.
+func (f *Flags) Now() time.Time { return f.shown }
 
 // snapshot folds the recording up to the time asked for.
-func (f *fromFlags) snapshot(stderr io.Writer) (*state.Snapshot, error) {
+func (f *Flags) snapshot(stderr io.Writer) (*state.Snapshot, error) {
 	reader, err := recording.Open(f.file, recording.Bounds{})
 	if err != nil {
 		return nil, err
@@ -111,26 +116,27 @@ func (f *fromFlags) snapshot(stderr io.Writer) (*state.Snapshot, error) {
 				f.at, snapshot.At.UTC().Format(time.RFC3339), state.Short(snapshot.At.Sub(begun)))
 		}
 	}
-	return snapshot, verdict(reader, f.file, stderr)
+	return snapshot, Verdict(reader, f.file, stderr)
 }
 
-// host answers as a running process would that is at that point.
-func (f *fromFlags) host(stderr io.Writer) (attach.Host, error) {
+// Host answers as a running process would that is at that point.
+func (f *Flags) Host(stderr io.Writer) (attach.Host, error) {
 	snapshot, err := f.snapshot(stderr)
 	if err != nil {
 		return nil, err
 	}
-	return recordedHost{file: f.file, snapshot: snapshot, now: f.shown}, nil
+	return Host{file: f.file, snapshot: snapshot, now: f.shown}, nil
 }
 
-// recordedHost answers from a recording.
-type recordedHost struct {
+// Host answers from a recording.
+type Host struct {
 	file     string
 	snapshot *state.Snapshot
 	now      time.Time
 }
 
-func (h recordedHost) Process() state.Process {
+// Process is what was recorded, as of the time asked for.
+func (h Host) Process() state.Process {
 	s := h.snapshot.Session
 	return state.Process{
 		Source: "recording " + h.file, Version: s.Version, Context: s.Context, Namespace: s.Namespace, Mode: s.Mode,
@@ -138,13 +144,14 @@ func (h recordedHost) Process() state.Process {
 	}
 }
 
-func (h recordedHost) Queues(_ context.Context, q attach.QueueQuery) ([]state.QueueStats, error) {
+// Queues gives the queues as they stood then.
+func (h Host) Queues(_ context.Context, q attach.QueueQuery) ([]state.QueueStats, error) {
 	return attach.QueuesOf(h.snapshot, h.now, q.Keys), nil
 }
 
 // Informers gives what the journal knows of them. How many handlers there are,
 // and when a store moved without an event, it does not tell.
-func (h recordedHost) Informers(context.Context) ([]state.StoreStats, error) {
+func (h Host) Informers(context.Context) ([]state.StoreStats, error) {
 	var stores []state.StoreStats
 	for _, i := range h.snapshot.Informers.All() {
 		stores = append(stores, state.StoreStats{
@@ -155,12 +162,13 @@ func (h recordedHost) Informers(context.Context) ([]state.StoreStats, error) {
 	return attach.InformersOf(h.snapshot, stores), nil
 }
 
-func (h recordedHost) Cache(context.Context, attach.CacheQuery) (state.CacheView, error) {
+// Cache fails: a recording has no objects.
+func (h Host) Cache(context.Context, attach.CacheQuery) (state.CacheView, error) {
 	return state.CacheView{}, errors.New("a recording has no objects: only what happened to them")
 }
 
-// recordedControllerList is what `get controllers --from` prints for programs.
-type recordedControllerList struct {
+// controllerList is what `get controllers --from` prints for programs.
+type controllerList struct {
 	APIVersion string              `json:"apiVersion"`
 	Kind       string              `json:"kind"`
 	Process    state.Process       `json:"process"`
@@ -168,8 +176,8 @@ type recordedControllerList struct {
 	Items      []*state.Controller `json:"items"`
 }
 
-// controllers prints the controllers of the recording.
-func (f *fromFlags) controllers(streams genericiooptions.IOStreams, printer *printing.Printer, names []string) error {
+// Controllers prints the controllers of the recording.
+func (f *Flags) Controllers(streams genericiooptions.IOStreams, printer *printing.Printer, names []string) error {
 	snapshot, err := f.snapshot(streams.ErrOut)
 	if err != nil {
 		return err
@@ -180,9 +188,9 @@ func (f *fromFlags) controllers(streams genericiooptions.IOStreams, printer *pri
 	}
 	return printer.Print(streams.Out, printing.Found{
 		Document: func() any {
-			return recordedControllerList{
+			return controllerList{
 				APIVersion: about.APIVersion, Kind: "RecordedControllerList", At: f.shown, Items: rows,
-				Process: recordedHost{file: f.file, snapshot: snapshot, now: f.shown}.Process(),
+				Process: Host{file: f.file, snapshot: snapshot, now: f.shown}.Process(),
 			}
 		},
 		Names: func() []string {
@@ -192,7 +200,7 @@ func (f *fromFlags) controllers(streams genericiooptions.IOStreams, printer *pri
 			}
 			return names
 		},
-		Table: func(wide bool) render.Table { return recordedControllerTable(rows, wide) },
+		Table: func(wide bool) render.Table { return controllerTable(rows, wide) },
 	})
 }
 
@@ -221,7 +229,7 @@ func chooseControllers(s *state.Snapshot, names []string) ([]*state.Controller, 
 	return rows, nil
 }
 
-func recordedControllerTable(rows []*state.Controller, wide bool) render.Table {
+func controllerTable(rows []*state.Controller, wide bool) render.Table {
 	table := render.Table{Columns: []render.Column{
 		{Title: "NAME"}, {Title: "STATUS"}, {Title: "DEPTH", Right: true}, {Title: "DELAYED", Right: true}, {Title: "SYNCS", Right: true},
 		{Title: "ERRORS", Right: true}, {Title: "RETRIES", Right: true}, {Title: "WRITES", Right: true},
@@ -248,9 +256,9 @@ func recordedControllerTable(rows []*state.Controller, wide bool) render.Table {
 	return table
 }
 
-// verdict warns of what could not be read. That a program was killed while it
+// Verdict warns of what could not be read. That a program was killed while it
 // recorded is no error; that something is missing in the middle is one.
-func verdict(reader *recording.Reader, path string, stderr io.Writer) error {
+func Verdict(reader *recording.Reader, path string, stderr io.Writer) error {
 	if n := reader.Unknown(); n > 0 {
 		fmt.Fprintf(stderr, "warning: %s: %d line(s) could not be read\n", path, n)
 	}

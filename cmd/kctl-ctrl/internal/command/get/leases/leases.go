@@ -1,4 +1,5 @@
-package main
+// Package leases is the command that says who holds the leases of a cluster.
+package leases
 
 import (
 	"context"
@@ -29,7 +30,8 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
-type leasesOptions struct {
+// Options are the command's, from its flags.
+type Options struct {
 	genericiooptions.IOStreams
 	cluster *genericclioptions.ConfigFlags
 	printer *printing.Printer
@@ -44,8 +46,9 @@ type leasesOptions struct {
 	renewals      bool
 }
 
-func newGetLeasesCommand(streams genericiooptions.IOStreams) *cobra.Command {
-	o := &leasesOptions{
+// New makes the command.
+func New(streams genericiooptions.IOStreams) *cobra.Command {
+	o := &Options{
 		IOStreams: streams, cluster: genericclioptions.NewConfigFlags(true), printer: printing.New(), now: time.Now,
 	}
 	cmd := &cobra.Command{
@@ -72,7 +75,7 @@ With --expired, the exit code is 1 if a lease has expired, and 0 if none has.`,
   kctl-ctrl get leases -A --expired`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.names = args
-			return o.run(cmd.Context())
+			return o.Run(cmd.Context())
 		},
 		ValidArgsFunction: complete.Names(schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}, ""),
 	}
@@ -102,7 +105,8 @@ type leaseCluster struct {
 	resourceVersion string
 }
 
-func (o *leasesOptions) run(ctx context.Context) error {
+// Run does what the flags say.
+func (o *Options) Run(ctx context.Context) error {
 	if o.renewals && !o.watch {
 		return errors.New("--renewals goes with --watch")
 	}
@@ -151,7 +155,7 @@ func (o *leasesOptions) run(ctx context.Context) error {
 }
 
 // read lists the leases of a cluster and finds their holders.
-func (o *leasesOptions) read(ctx context.Context, in cliflags.Cluster) (*leaseCluster, error) {
+func (o *Options) read(ctx context.Context, in cliflags.Cluster) (*leaseCluster, error) {
 	c := &leaseCluster{name: in.Name, clock: leases.NewClock(o.now)}
 	c.query = leases.Query{Names: o.names, Selector: o.selector}
 	var err error
@@ -203,7 +207,7 @@ func (o *leasesOptions) read(ctx context.Context, in cliflags.Cluster) (*leaseCl
 }
 
 // remark says on standard error what the reader of the table should know.
-func (o *leasesOptions) remark(c *leaseCluster, in cliflags.Cluster) {
+func (o *Options) remark(c *leaseCluster, in cliflags.Cluster) {
 	for what, err := range c.resolver.Gaps() {
 		fmt.Fprintf(o.ErrOut, "holders are not looked for among %s: %v\n", what, explain.Error(err, "list "+what+in.Suffix()))
 	}
@@ -217,7 +221,7 @@ func (o *leasesOptions) remark(c *leaseCluster, in cliflags.Cluster) {
 }
 
 // show prints the leases and reports whether there was one.
-func (o *leasesOptions) show(clusters []*leaseCluster, several bool) (bool, error) {
+func (o *Options) show(clusters []*leaseCluster, several bool) (bool, error) {
 	list := state.LeaseList{APIVersion: about.APIVersion, Kind: "LeaseList", Items: []state.LeaseStatus{}}
 	for _, c := range clusters {
 		list.Items = append(list.Items, c.items...)
@@ -257,14 +261,14 @@ func (o *leasesOptions) show(clusters []*leaseCluster, several bool) (bool, erro
 	return len(list.Items) > 0, err
 }
 
-func (o *leasesOptions) showCandidates(list []state.LeaseCandidate, options render.LeaseOptions) error {
+func (o *Options) showCandidates(list []state.LeaseCandidate, options render.LeaseOptions) error {
 	if _, err := io.WriteString(o.Out, "\n"); err != nil {
 		return err
 	}
 	return render.LeaseCandidates(list, options).Write(o.Out, render.TableOptions{NoHeaders: o.printer.NoHeaders, Color: o.printer.Color})
 }
 
-func (o *leasesOptions) nothing(clusters []*leaseCluster) {
+func (o *Options) nothing(clusters []*leaseCluster) {
 	what, where := "leases", "in any namespace"
 	if o.expired {
 		what = "expired leases"
@@ -279,7 +283,7 @@ func (o *leasesOptions) nothing(clusters []*leaseCluster) {
 	fmt.Fprintf(o.ErrOut, "No %s found %s.%s\n", what, where, hint)
 }
 
-func (o *leasesOptions) tableOptions(clusters []*leaseCluster, several bool) render.LeaseOptions {
+func (o *Options) tableOptions(clusters []*leaseCluster, several bool) render.LeaseOptions {
 	return render.LeaseOptions{
 		Times:      render.Times{Now: o.now(), Ages: console.IsTerminal(o.Out)},
 		Context:    several,
@@ -305,7 +309,7 @@ type leaseChange struct {
 	Change string `json:"change,omitempty"`
 }
 
-func (o *leasesOptions) printChange(change leases.Change, several bool) error {
+func (o *Options) printChange(change leases.Change, several bool) error {
 	return o.printer.Print(o.Out, printing.Found{
 		Document: func() any {
 			return leaseChange{APIVersion: about.APIVersion, Kind: "Lease", LeaseStatus: change.Lease, Change: change.What}
@@ -321,7 +325,7 @@ func (o *leasesOptions) printChange(change leases.Change, several bool) error {
 }
 
 // follow prints what becomes of the leases until the user has enough.
-func (o *leasesOptions) follow(ctx context.Context, clusters []*leaseCluster, several bool) error {
+func (o *Options) follow(ctx context.Context, clusters []*leaseCluster, several bool) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var printing sync.Mutex

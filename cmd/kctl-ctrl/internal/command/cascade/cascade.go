@@ -1,4 +1,5 @@
-package main
+// Package cascade is the command that says what deleting an object takes with it.
+package cascade
 
 import (
 	"context"
@@ -13,6 +14,7 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/about"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/cliflags"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/console"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/ownerflags"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/printing"
 	"github.com/kctl-ctrl/kctl-ctrl/render"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/document"
@@ -21,18 +23,20 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
-type cascadeOptions struct {
+// Options are the command's, from its flags.
+type Options struct {
 	genericiooptions.IOStreams
-	ownerFlags
+	ownerflags.Flags
 	printer *printing.Printer
 	now     func() time.Time
 	policy  string
 }
 
-func newCascadeCommand(streams genericiooptions.IOStreams) *cobra.Command {
-	o := &cascadeOptions{
+// New makes the command.
+func New(streams genericiooptions.IOStreams) *cobra.Command {
+	o := &Options{
 		IOStreams: streams, printer: printing.New("text"), now: time.Now,
-		ownerFlags: ownerFlags{cluster: genericclioptions.NewConfigFlags(true)},
+		Flags: ownerflags.Flags{Cluster: genericclioptions.NewConfigFlags(true)},
 	}
 	cmd := &cobra.Command{
 		Use:   "cascade (TYPE/NAME... | TYPE NAME... | TYPE -l SELECTOR | TYPE --all | -f FILE)",
@@ -56,16 +60,16 @@ Policies are those of 'kubectl delete --cascade':
   kctl-ctrl cascade deployment/web --policy foreground
   kctl-ctrl cascade -f old-release/ -o name`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o.args = args
-			return o.run(cmd.Context())
+			o.Args = args
+			return o.Run(cmd.Context())
 		},
-		ValidArgsFunction: completeOwned(),
+		ValidArgsFunction: ownerflags.Complete(),
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&o.policy, "policy", "background", "background, foreground or orphan")
 	_ = cmd.RegisterFlagCompletionFunc("policy", cobra.FixedCompletions([]string{"background", "foreground", "orphan"}, cobra.ShellCompDirectiveNoFileComp))
 	o.printer.AddFlags(cmd)
-	o.addTo(flags)
+	o.AddTo(flags)
 	return cmd
 }
 
@@ -75,18 +79,19 @@ var policies = map[string]document.CascadePolicy{
 	"orphan":     document.CascadeOrphan,
 }
 
-func (o *cascadeOptions) run(ctx context.Context) error {
+// Run does what the flags say.
+func (o *Options) Run(ctx context.Context) error {
 	policy, known := policies[strings.ToLower(o.policy)]
 	if !known {
 		return fmt.Errorf("unknown --policy %q: use background, foreground or orphan", o.policy)
 	}
-	if err := o.check(); err != nil {
+	if err := o.Check(); err != nil {
 		return err
 	}
 	if err := o.printer.Complete(o.Out); err != nil {
 		return err
 	}
-	cluster, err := cliflags.OneCluster(o.cluster, "a deletion is in one cluster")
+	cluster, err := cliflags.OneCluster(o.Cluster, "a deletion is in one cluster")
 	if err != nil {
 		return err
 	}
@@ -95,11 +100,11 @@ func (o *cascadeOptions) run(ctx context.Context) error {
 	progress := console.NewProgress(o.ErrOut)
 	defer progress.Done()
 	started := o.now()
-	c, err := o.open(cluster, progress.Line)
+	c, err := o.Open(cluster, progress.Line)
 	if err != nil {
 		return err
 	}
-	targets, err := o.targets(ctx, c)
+	targets, err := o.Targets(ctx, c)
 	if err != nil {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -110,11 +115,11 @@ func (o *cascadeOptions) run(ctx context.Context) error {
 		progress.Done()
 		if !o.printer.ForPeople() {
 			return o.show(document.Cascade{
-				APIVersion: about.APIVersion, Kind: document.CascadeKind, Context: c.contextName(), Policy: policy, Targets: []state.Ref{},
+				APIVersion: about.APIVersion, Kind: document.CascadeKind, Context: c.ContextName(), Policy: policy, Targets: []state.Ref{},
 				Complete: true, Objects: []document.CascadeObject{}, Cost: c.Cost(),
 			})
 		}
-		fmt.Fprintf(o.ErrOut, "No %s found.\n", o.asked())
+		fmt.Fprintf(o.ErrOut, "No %s found.\n", o.Asked())
 		return nil
 	}
 	cascade, err := o.play(ctx, c, targets, policy)
@@ -127,19 +132,19 @@ func (o *cascadeOptions) run(ctx context.Context) error {
 }
 
 // play reads what the deletion can touch and works it out.
-func (o *cascadeOptions) play(ctx context.Context, c *ownersOf, targets []*owners.Object, policy document.CascadePolicy) (document.Cascade, error) {
-	graph, targets, err := c.ScanAround(ctx, o.scope(c, targets), targets)
+func (o *Options) play(ctx context.Context, c *ownerflags.Cluster, targets []*owners.Object, policy document.CascadePolicy) (document.Cascade, error) {
+	graph, targets, err := c.ScanAround(ctx, o.Scope(c, targets), targets)
 	if err != nil {
 		return document.Cascade{}, err
 	}
 	cascade := graph.Cascade(targets, policy)
-	cascade.Context = c.contextName()
+	cascade.Context = c.ContextName()
 	cascade.Gaps, cascade.Cost = c.Gaps(), c.Cost()
 	cascade.Complete = len(cascade.Gaps) == 0
 	return cascade, nil
 }
 
-func (o *cascadeOptions) show(cascade document.Cascade) error {
+func (o *Options) show(cascade document.Cascade) error {
 	if !o.printer.ForPeople() {
 		err := o.printer.Print(o.Out, printing.Found{
 			Document: func() any { return cascade },

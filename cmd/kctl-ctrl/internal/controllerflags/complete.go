@@ -1,4 +1,4 @@
-package main
+package controllerflags
 
 import (
 	"slices"
@@ -14,8 +14,8 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/complete"
 )
 
-// completeQueues completes queues and the controllers that have them.
-func completeQueues(_ *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+// CompleteQueues completes queues and the controllers that have them.
+func CompleteQueues(_ *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 	infos, err := controllers.List()
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
@@ -31,23 +31,23 @@ func completeQueues(_ *cobra.Command, args []string, word string) ([]string, cob
 	return complete.StartingWith(word, offered), cobra.ShellCompDirectiveNoFileComp
 }
 
-// completeCachedObject completes a type that some controller has an informer of, and
+// CompleteCachedObject completes a type that some controller has an informer of, and
 // then the name of an object.
-func completeCachedObject(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+func CompleteCachedObject(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 	if len(args) == 0 && !strings.Contains(word, "/") {
-		return completeInformerTypes(cmd, args, word)
+		return CompleteInformerTypes(cmd, args, word)
 	}
 	return complete.Objects{Usual: complete.TypesThatOwn()}.Complete(cmd, args, word)
 }
 
-// completeSeveralTypes completes types that some controller has an informer of.
-func completeSeveralTypes(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
-	offered, directive := completeInformerTypes(cmd, nil, word)
+// CompleteSeveralTypes completes types that some controller has an informer of.
+func CompleteSeveralTypes(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+	offered, directive := CompleteInformerTypes(cmd, nil, word)
 	return slices.DeleteFunc(offered, func(name string) bool { return slices.Contains(args, name) }), directive
 }
 
-// completeInformerTypes completes a type that some loop has an informer of.
-func completeInformerTypes(_ *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+// CompleteInformerTypes completes a type that some loop has an informer of.
+func CompleteInformerTypes(_ *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 	infos, err := controllers.List()
 	if err != nil || len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
@@ -60,9 +60,9 @@ func completeInformerTypes(_ *cobra.Command, args []string, word string) ([]stri
 	return complete.StartingWith(word, slices.DeleteFunc(slices.Compact(types), func(t string) bool { return t == "*" })), cobra.ShellCompDirectiveNoFileComp
 }
 
-// completeControllers completes a list of control loops, with "-" before those
+// Complete completes a list of control loops, with "-" before those
 // to leave out.
-func completeControllers(_ *cobra.Command, _ []string, word string) ([]string, cobra.ShellCompDirective) {
+func Complete(_ *cobra.Command, _ []string, word string) ([]string, cobra.ShellCompDirective) {
 	infos, err := controllers.List()
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
@@ -74,8 +74,8 @@ func completeControllers(_ *cobra.Command, _ []string, word string) ([]string, c
 	return complete.StartingWith(word, complete.ContinueList(word, offered)), cobra.ShellCompDirectiveNoFileComp
 }
 
-// completeFeatureGates completes the gates of the loops and the sandbox.
-func completeFeatureGates(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+// CompleteFeatureGates completes the gates of the loops and the sandbox.
+func CompleteFeatureGates(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 	var offered []string
 	for name := range utilfeature.DefaultMutableFeatureGate.GetAll() {
 		offered = append(offered, string(name)+"=true", string(name)+"=false")

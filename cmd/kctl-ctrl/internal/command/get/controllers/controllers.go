@@ -1,4 +1,6 @@
-package main
+// Package controllers is the command that lists the controllers of this program, or those
+// of a recording.
+package controllers
 
 import (
 	"fmt"
@@ -10,6 +12,7 @@ import (
 
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/about"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/printing"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/recorded"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
 	"github.com/kctl-ctrl/kctl-ctrl/render"
 )
@@ -21,8 +24,9 @@ type controllerList struct {
 	Items      []controllers.Info `json:"items"`
 }
 
-func newGetControllersCommand(streams genericiooptions.IOStreams) *cobra.Command {
-	var from fromFlags
+// New makes the command.
+func New(streams genericiooptions.IOStreams) *cobra.Command {
+	var from recorded.Flags
 	printer := printing.New()
 	cmd := &cobra.Command{
 		Use:     "controllers [NAME...]",
@@ -41,11 +45,11 @@ Names are upstream's, long or short: "deployment" is "deployment-controller".`,
 			if err := printer.Complete(streams.Out); err != nil {
 				return err
 			}
-			if err := from.check(); err != nil {
+			if err := from.Check(); err != nil {
 				return err
 			}
-			if from.given() {
-				return from.controllers(streams, printer, args)
+			if from.Given() {
+				return from.Controllers(streams, printer, args)
 			}
 			infos, err := controllers.List()
 			if err != nil {
@@ -81,7 +85,7 @@ Names are upstream's, long or short: "deployment" is "deployment-controller".`,
 		},
 	}
 	printer.AddFlags(cmd)
-	from.addTo(cmd)
+	from.AddTo(cmd)
 	return cmd
 }
 

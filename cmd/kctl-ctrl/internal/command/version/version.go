@@ -1,4 +1,5 @@
-package main
+// Package version is the command that prints the version of this program.
+package version
 
 import (
 	"fmt"
@@ -11,7 +12,8 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/printing"
 )
 
-func newVersionCommand(streams genericiooptions.IOStreams) *cobra.Command {
+// New makes the command.
+func New(streams genericiooptions.IOStreams) *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
 		Use:   "version",
