@@ -67,7 +67,7 @@ func story() []state.Entry {
 		state.Note{Source: "sandbox", Text: "the clock was set back", Warning: true},
 		state.Unknown{Type: "PodSneezed", Problem: "unknown event type"},
 		state.ControllerChanged{Controller: d, Status: state.ControllerFailed, Reason: "panic: assignment to entry in nil map"},
-		state.KeyDropped{Controller: d, Queue: q, Key: "shop/db"},
+		state.KeyDropped{Controller: d, Queue: q, Key: "shop/db", By: state.ByUser},
 	}
 	entries := make([]state.Entry, len(events))
 	for i, e := range events {

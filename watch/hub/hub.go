@@ -10,12 +10,16 @@
 //
 // Every bound counts what it keeps out, and says so in the journal at the place
 // of the loss: the hub's own as a Dropped event of "hub", a subscriber's as one
-// of "subscriber" in that stream.
+// of "subscriber" in that stream. For control events (state.IsControl) there is
+// room beyond the bound: a lost one would hide a write that is held. Where even
+// that was too little, the functions given to OnControlLoss state again what is
+// in force.
 package hub
 
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -32,6 +36,8 @@ type Options struct {
 	Interval time.Duration
 	// Pending bounds the entries that wait for a fold; 65,536 where it is zero.
 	Pending int
+	// Reserve is the room for control events beyond Pending; 8,192 where it is zero.
+	Reserve int
 	// Now dates the entries; time.Now where it is nil. Dates never go back by the
 	// clock of this process. Where somebody sets the machine's clock back, those of a
 	// recording do: who reads one must not rely on their order.
@@ -43,6 +49,7 @@ type Options struct {
 type Hub struct {
 	interval time.Duration
 	bound    int
+	reserve  int
 	now      func() time.Time
 
 	mu      sync.Mutex // Record holds it for an append: nothing slow under it
@@ -51,7 +58,10 @@ type Hub struct {
 	seq     uint64
 	last    time.Time
 	dropped uint64 // since the last batch
-	closed  bool
+	// unstated: a control event was dropped, and restate has not been told yet.
+	unstated bool
+	restate  []func()
+	closed   bool
 
 	wake chan struct{} // buffered: something is pending
 	stop chan struct{}
@@ -71,6 +81,7 @@ func New(opts Options) *Hub {
 	h := &Hub{
 		interval:    opts.Interval,
 		bound:       opts.Pending,
+		reserve:     opts.Reserve,
 		now:         opts.Now,
 		wake:        make(chan struct{}, 1),
 		stop:        make(chan struct{}),
@@ -84,6 +95,9 @@ func New(opts Options) *Hub {
 	}
 	if h.bound <= 0 {
 		h.bound = 1 << 16
+	}
+	if h.reserve <= 0 {
+		h.reserve = 1 << 13
 	}
 	if h.now == nil {
 		h.now = time.Now
@@ -100,8 +114,9 @@ func (h *Hub) Record(e state.Event) {
 		h.mu.Unlock()
 		return
 	}
-	if len(h.pending) >= h.bound {
+	if room := h.bound - len(h.pending); room <= 0 && (!state.IsControl(e) || room+h.reserve <= 0) {
 		h.dropped++
+		h.unstated = h.unstated || state.IsControl(e)
 		h.mu.Unlock()
 		return
 	}
@@ -113,6 +128,29 @@ func (h *Hub) Record(e state.Event) {
 		case h.wake <- struct{}{}:
 		default:
 		}
+	}
+}
+
+// OnControlLoss registers a function that records again, on the hub, what is in force
+// of its control events: a ControlsRestated first. It is called on the hub's
+// goroutine, without a lock of the hub, after a control event was dropped.
+func (h *Hub) OnControlLoss(restate func()) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.restate = append(h.restate, restate)
+}
+
+// stateAgain calls what OnControlLoss registered, where a control event was dropped.
+func (h *Hub) stateAgain() {
+	h.mu.Lock()
+	lost, restate := h.unstated, slices.Clone(h.restate)
+	h.unstated = false
+	h.mu.Unlock()
+	if !lost {
+		return
+	}
+	for _, f := range restate {
+		f()
 	}
 }
 
@@ -187,6 +225,7 @@ func (h *Hub) run() {
 			timer.Reset(h.interval)
 		case <-timer.C:
 			h.batch()
+			h.stateAgain()
 		case <-h.stop:
 			h.batch()
 			h.finish()

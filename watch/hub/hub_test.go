@@ -253,3 +253,38 @@ func BenchmarkRecord(b *testing.B) {
 		})
 	}
 }
+
+// Control events have room beyond the bound. Where that was too little, what is in
+// force is stated again, once there is room.
+func TestControlEventsAreNotLost(t *testing.T) {
+	h := New(Options{Interval: time.Hour, Pending: 2, Reserve: 2})
+	defer h.Close()
+	stated := 0
+	h.OnControlLoss(func() {
+		stated++
+		h.Record(state.ControlsRestated{Source: state.SourceBreakpoints})
+		h.Record(state.PauseChanged{Controller: "b", Paused: true})
+	})
+	for i := range 4 {
+		h.Record(note(i))
+	}
+	h.Record(state.PauseChanged{Controller: "a", Paused: true})
+	h.Record(note(5))
+	s := h.Flush()
+	h.stateAgain()
+	if !s.Paused("a") || s.Lost != 0 || stated != 0 {
+		t.Errorf("paused %v, lost %d, stated again %d times", s.Paused("a"), s.Lost, stated)
+	}
+	if n, _ := s.Dropped.Get("hub"); n != 3 {
+		t.Errorf("%d entries are counted as dropped, want 3", n)
+	}
+	for range 5 {
+		h.Record(state.PauseChanged{Controller: "a"})
+	}
+	h.Flush()
+	h.stateAgain()
+	h.stateAgain()
+	if s := h.Flush(); stated != 1 || s.Paused("a") || !s.Paused("b") {
+		t.Errorf("stated again %d times; a is paused %v, b %v", stated, s.Paused("a"), s.Paused("b"))
+	}
+}

@@ -27,6 +27,7 @@ type Checkpoint struct {
 	Write      *Write                `json:"write,omitempty"`
 	Note       *Entry                `json:"note,omitempty"`
 	Recent     *Entry                `json:"recent,omitempty"`
+	Control    *Entry                `json:"control,omitempty"`
 	End        *CheckpointEnd        `json:"end,omitempty"`
 }
 
@@ -136,6 +137,7 @@ func (s *Snapshot) rows() iter.Seq[Checkpoint] {
 		pieces(s.Writes.All(), func(w *Write) Checkpoint { return Checkpoint{Write: w} }),
 		pieces(s.Notes.All(), func(n Entry) Checkpoint { return Checkpoint{Note: &n} }),
 		pieces(s.Recent.All(), func(e Entry) Checkpoint { return Checkpoint{Recent: &e} }),
+		pieces(s.Controls.events(), func(e Event) Checkpoint { return Checkpoint{Control: &Entry{Seq: s.Seq, At: s.At, Event: e}} }),
 	)
 }
 

@@ -30,13 +30,14 @@ func wholeCheckpoint() Checkpoint {
 			processing: true, dirty: true, running: KeyTaken{Controller: "c", Queue: "q", Key: "k", Sync: 7, Waited: time.Millisecond, Cause: cause},
 			taken: base, delayed: addition{cause, base}, last: 6,
 		}},
-		Object: &Object{Ref: pod, ResourceVersion: "7", Informer: "pods", Change: ChangeAdded, Changed: base},
-		Lease:  &Lease{LeaseChanged: LeaseChanged{Lease: pod, Holder: "h", RenewTime: base}, Since: base, Seen: base},
-		Sync:   &sync,
-		Write:  &Write{Seq: 9, At: base, WriteFinished: WriteFinished{Write: 4, Controller: "c", Verb: "create", Object: pod, Mode: ModeActive, Result: WriteDone, Status: 201, Duration: time.Second}},
-		Note:   &Entry{Seq: 3, At: base, Event: Note{Source: "sandbox", Text: "ready"}},
-		Recent: &Entry{Seq: 3, At: base, Event: KeyReady{Controller: "c", Queue: "q", Key: "k"}},
-		End:    &CheckpointEnd{Rows: 9, Bounds: map[string]uint64{"syncs": 4}},
+		Object:  &Object{Ref: pod, ResourceVersion: "7", Informer: "pods", Change: ChangeAdded, Changed: base},
+		Lease:   &Lease{LeaseChanged: LeaseChanged{Lease: pod, Holder: "h", RenewTime: base}, Since: base, Seen: base},
+		Sync:    &sync,
+		Write:   &Write{Seq: 9, At: base, WriteFinished: WriteFinished{Write: 4, Controller: "c", Verb: "create", Object: pod, Mode: ModeActive, Result: WriteDone, Status: 201, Duration: time.Second}},
+		Note:    &Entry{Seq: 3, At: base, Event: Note{Source: "sandbox", Text: "ready"}},
+		Recent:  &Entry{Seq: 3, At: base, Event: KeyReady{Controller: "c", Queue: "q", Key: "k"}},
+		Control: &Entry{Seq: 12, At: base, Event: PauseChanged{Controller: "c", Paused: true, Since: base}},
+		End:     &CheckpointEnd{Rows: 9, Bounds: map[string]uint64{"syncs": 4}},
 	}
 }
 

@@ -58,7 +58,7 @@ func describe(e Event) Description {
 	case KeyForgotten:
 		return Description{e.Controller, keyIn(e.Controller, e.Queue, e.Key), fmt.Sprintf("forgotten after %s", count(e.Retries, "retry", "retries"))}
 	case KeyDropped:
-		return Description{e.Controller, keyIn(e.Controller, e.Queue, e.Key), "dropped from the queue by the user"}
+		return Description{e.Controller, keyIn(e.Controller, e.Queue, e.Key), describeDropped(e)}
 	case QueueStalled:
 		return Description{e.Controller, keyIn(e.Controller, e.Queue, e.Key), describeStalled(e)}
 	case WriteFinished:
@@ -82,7 +82,20 @@ func describe(e Event) Description {
 	case nil:
 		return Description{Text: "no event"}
 	}
+	if d, ok := describeControl(e); ok {
+		return d
+	}
 	return Description{Source: "unknown", Subject: e.EventType(), Text: "not in this program's table of events"}
+}
+
+func describeDropped(e KeyDropped) string {
+	switch e.By {
+	case ByStop:
+		return "dropped from the queue: its controller was stopped"
+	case ByUser:
+		return "dropped from the queue by the user"
+	}
+	return "dropped from the queue"
 }
 
 func describeStalled(e QueueStalled) string {
@@ -140,6 +153,8 @@ func describeCheckpoint(e Checkpoint) string {
 		return "as it was: " + DescribeWrite(e.Write.WriteFinished)
 	case e.Note != nil:
 		return "as it was: " + Describe(e.Note.Event)
+	case e.Control != nil:
+		return "as it was: " + Describe(e.Control.Event)
 	case e.End != nil:
 		return fmt.Sprintf("the state is complete: %s", count(e.End.Rows, "row", "rows"))
 	}

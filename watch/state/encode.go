@@ -30,6 +30,21 @@ var eventTypes = map[string]func([]byte) (Event, error){
 	"Dropped":           decodeAs[Dropped],
 	"Note":              decodeAs[Note],
 	"Checkpoint":        decodeAs[Checkpoint],
+
+	"ControllerRequested": decodeAs[ControllerRequested],
+	"PauseChanged":        decodeAs[PauseChanged],
+	"BreakpointChanged":   decodeAs[BreakpointChanged],
+	"BreakpointHit":       decodeAs[BreakpointHit],
+	"BreakpointReleased":  decodeAs[BreakpointReleased],
+	"KeyStepped":          decodeAs[KeyStepped],
+	"KeyRetried":          decodeAs[KeyRetried],
+	"WriteHeld":           decodeAs[WriteHeld],
+	"WriteDecided":        decodeAs[WriteDecided],
+	"ApprovalGiven":       decodeAs[ApprovalGiven],
+	"ApprovalsWithdrawn":  decodeAs[ApprovalsWithdrawn],
+	"BreakerChanged":      decodeAs[BreakerChanged],
+	"ActiveChanged":       decodeAs[ActiveChanged],
+	"ControlsRestated":    decodeAs[ControlsRestated],
 }
 
 func decodeAs[E Event](body []byte) (Event, error) {
@@ -284,11 +299,12 @@ type electionChangedJSON struct {
 	Expired   time.Time `json:"expired,omitzero"`
 	Wait      span      `json:"wait,omitempty"`
 	Gap       span      `json:"gap,omitempty"`
+	Deadline  span      `json:"deadline,omitempty"`
 }
 
 // MarshalJSON writes durations as text.
 func (e ElectionChanged) MarshalJSON() ([]byte, error) {
-	return Marshal(electionChangedJSON{electionChanged(e), e.Since.UTC(), e.RenewTime.UTC(), e.Expired.UTC(), span(e.Wait), span(e.Gap)})
+	return Marshal(electionChangedJSON{electionChanged(e), e.Since.UTC(), e.RenewTime.UTC(), e.Expired.UTC(), span(e.Wait), span(e.Gap), span(e.Deadline)})
 }
 
 // UnmarshalJSON reads what MarshalJSON wrote.
@@ -299,6 +315,6 @@ func (e *ElectionChanged) UnmarshalJSON(data []byte) error {
 	}
 	*e = ElectionChanged(in.electionChanged)
 	e.Since, e.RenewTime, e.Expired = in.Since.UTC(), in.RenewTime.UTC(), in.Expired.UTC()
-	e.Wait, e.Gap = time.Duration(in.Wait), time.Duration(in.Gap)
+	e.Wait, e.Gap, e.Deadline = time.Duration(in.Wait), time.Duration(in.Gap), time.Duration(in.Deadline)
 	return nil
 }

@@ -239,11 +239,14 @@ type KeyForgotten struct {
 	Retries    int    `json:"retries"`
 }
 
-// KeyDropped says that this program's user took a key out of its queue.
+// KeyDropped says that a key was taken out of its queue and will not be processed.
 type KeyDropped struct {
 	Controller string `json:"controller"`
 	Queue      string `json:"queue"`
 	Key        string `json:"key"`
+	// By is who dropped it: the user, or the stop of its controller. It is empty in
+	// recordings of versions that did not tell.
+	By Actor `json:"by,omitempty"`
 }
 
 // QueueStalled says that a key has been ready for a while although workers of its
@@ -375,6 +378,8 @@ type ElectionChanged struct {
 	Wait    time.Duration `json:"wait,omitempty"`
 	// Gap is the time between the last two renewals.
 	Gap time.Duration `json:"gap,omitempty"`
+	// Deadline is for how long after a renewal writes may leave, while it leads.
+	Deadline time.Duration `json:"deadline,omitempty"`
 	// Reason is a sentence for lost, and for a lease that was not released.
 	Reason string `json:"reason,omitempty"`
 }

@@ -55,6 +55,7 @@ func newFolder(old *Snapshot) *folder {
 	s.Controllers, s.Queues, s.Keys, s.Done = s.Controllers.thaw(), s.Queues.thaw(), s.Keys.thaw(), s.Done.thaw()
 	s.Syncs, s.Writes, s.Notes, s.order = s.Syncs.thaw(), s.Writes.thaw(), s.Notes.thaw(), s.order.thaw()
 	s.Informers, s.Objects, s.Leases, s.owned = s.Informers.thaw(), s.Objects.thaw(), s.Leases.thaw(), s.owned.thaw()
+	s.Controls = s.Controls.thaw()
 	s.Dropped, s.Unknown, s.Recent, s.stalled = s.Dropped.thaw(), s.Unknown.thaw(), s.Recent.thaw(), s.stalled.thaw()
 	return &folder{
 		s:           &s,
@@ -109,6 +110,7 @@ func (f *folder) fold(entry Entry) {
 			since = old.At
 		}
 		f.s.Election = &Election{ElectionChanged: e, At: since}
+		f.lostLead(e, at)
 		f.s.Notes.push(Entry{entry.Seq, at, e}, f.s.Limits.Notes)
 	case Gap:
 		e.Reason = f.text(e.Reason)
@@ -123,6 +125,9 @@ func (f *folder) fold(entry Entry) {
 		e.Text = f.text(e.Text)
 		f.s.Notes.push(Entry{entry.Seq, at, e}, f.s.Limits.Notes)
 	default:
+		if f.control(e, at, f.text, f.changes) {
+			break
+		}
 		name := Unknown{}.EventType()
 		if e != nil {
 			name = f.name(e.EventType())

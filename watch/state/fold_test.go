@@ -27,7 +27,8 @@ func TestFoldStories(t *testing.T) {
 }
 
 // small limits make every bound bite.
-var tight = Limits{Controllers: 2, Queues: 3, Keys: 4, Done: 2, Syncs: 3, Writes: 2, Informers: 1, Objects: 3, Leases: 2, Notes: 2, Recent: 3, Attempts: 2, Text: 8, Changes: 1}
+var tight = Limits{Controllers: 2, Queues: 3, Keys: 4, Done: 2, Syncs: 3, Writes: 2, Informers: 1, Objects: 3, Leases: 2, Notes: 2, Recent: 3, Attempts: 2, Text: 8, Changes: 1,
+	Breakpoints: 2, Holds: 2, Questions: 2, Approvals: 1}
 
 func TestFoldOfABatchIsFoldOfEachEntry(t *testing.T) {
 	for name, limits := range map[string]Limits{"default limits": {}, "tight limits": tight} {

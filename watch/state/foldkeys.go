@@ -155,6 +155,7 @@ func (f *folder) keyReady(e KeyReady, at time.Time) {
 }
 
 func (f *folder) keyTaken(e KeyTaken, at time.Time) {
+	f.taken(e.Controller, e.Queue, e.Key)
 	f.change(e.Controller, e.Queue, e.Key, at, func(k *Key, q *Queue, c *Controller) {
 		c.Waits.Observe(e.Waited)
 		q.Waits.Observe(e.Waited)

@@ -123,7 +123,7 @@ var genEvents = map[string]func(*rapid.T) Event{
 		return KeyForgotten{Controller: genName.Draw(t, "controller"), Queue: genQueue.Draw(t, "queue"), Key: genKey.Draw(t, "key"), Retries: 1}
 	},
 	"KeyDropped": func(t *rapid.T) Event {
-		return KeyDropped{Controller: genName.Draw(t, "controller"), Queue: genQueue.Draw(t, "queue"), Key: genKey.Draw(t, "key")}
+		return KeyDropped{Controller: genName.Draw(t, "controller"), Queue: genQueue.Draw(t, "queue"), Key: genKey.Draw(t, "key"), By: rapid.SampledFrom([]Actor{"", ByUser, ByStop}).Draw(t, "by")}
 	},
 	"QueueStalled": func(t *rapid.T) Event {
 		return QueueStalled{
@@ -164,7 +164,7 @@ var genEvents = map[string]func(*rapid.T) Event{
 		return ElectionChanged{
 			Lease: genRef.Draw(t, "lease"), Phase: rapid.SampledFrom([]ElectionPhase{ElectionCandidate, ElectionAcquired, ElectionRenewedLate, ElectionLost, ElectionReleased, ElectionWithdrawn}).Draw(t, "phase"),
 			Identity: genText.Draw(t, "identity"), Holder: genText.Draw(t, "holder"), Since: genTime(t, "since"), RenewTime: genTime(t, "renew"),
-			Expired: genTime(t, "expired"), Wait: genDuration(t, "wait"), Gap: genDuration(t, "gap"), Reason: genText.Draw(t, "reason"),
+			Expired: genTime(t, "expired"), Wait: genDuration(t, "wait"), Gap: genDuration(t, "gap"), Deadline: genDuration(t, "deadline"), Reason: genText.Draw(t, "reason"),
 		}
 	},
 	"Gap":     func(t *rapid.T) Event { return Gap{Informer: "pods", Reason: genText.Draw(t, "reason")} },

@@ -48,6 +48,32 @@ func (f *folder) recall(entry Entry, text func(string) string, changes func([]Fi
 	case Note:
 		e.Text = text(e.Text)
 		entry.Event = e
+	case WriteHeld:
+		e.Question = f.question(e.Question, entry.At, text, changes)
+		entry.Event = e
+	case WriteDecided:
+		e.Text, e.By, e.Reason = text(e.Text), text(e.By), text(e.Reason)
+		entry.Event = e
+	case BreakpointHit:
+		e.Write = text(e.Write)
+		entry.Event = e
+	case BreakpointReleased:
+		e.Write = text(e.Write)
+		entry.Event = e
+	case ApprovalGiven:
+		e.Covers = text(e.Covers)
+		entry.Event = e
+	case ApprovalsWithdrawn:
+		e.Covered = text(e.Covered)
+		entry.Event = e
+	case BreakerChanged:
+		e.Reason, e.By = text(e.Reason), text(e.By)
+		e.Means = f.sentences(e.Means, text)
+		entry.Event = e
+	case ActiveChanged:
+		e.Ended, e.Reason, e.Again = text(e.Ended), text(e.Reason), text(e.Again)
+		entry.Event = e
+	case ControllerRequested, PauseChanged, BreakpointChanged, KeyStepped, KeyRetried, ControlsRestated:
 	case ObjectChanged, LeaseChanged, SessionStarted, KeyAdded, KeyReady, KeyTaken, KeyForgotten, KeyDropped, QueueStalled, Dropped:
 	default:
 		return
@@ -90,4 +116,18 @@ func (r Ref) lease() bool { return r.Resource == "leases" && r.Group == "coordin
 func (e WriteFinished) Heartbeat() bool {
 	return e.Verb == "update" && (e.Result == WriteDone || e.Result == WriteDry) &&
 		e.Object.Resource == "leases" && e.Object.Namespace == "kube-node-lease"
+}
+
+// maxSentences bounds what a BreakerChanged says of its meaning.
+const maxSentences = 10
+
+func (f *folder) sentences(all []string, text func(string) string) []string {
+	if len(all) == 0 {
+		return nil
+	}
+	out := make([]string, min(len(all), maxSentences))
+	for i := range out {
+		out[i] = text(all[i])
+	}
+	return out
 }

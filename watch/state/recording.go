@@ -7,11 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 )
 
-// The words that name a recording's format. They change when a reader of the
-// old format would misread the new one; a new event type or field is no change.
+// The words that name a recording's format. The number in the version changes when a
+// reader of the old format would misread the new one; what follows it ("alpha1") does
+// not matter to a reader: it counts the events that it does not know.
 const (
 	RecordingAPIVersion = "kctl-ctrl.dev/v1alpha1"
 	RecordingKind       = "Recording"
@@ -98,10 +100,17 @@ func NewDecoder(r io.Reader) (*Decoder, error) {
 	if err != nil || json.Unmarshal(line, &d.header) != nil || d.header.Kind != RecordingKind {
 		return nil, fmt.Errorf("read recording: the first line is not a header of kind %s", RecordingKind)
 	}
-	if d.header.APIVersion != RecordingAPIVersion {
+	if !readable(d.header.APIVersion) {
 		return nil, fmt.Errorf("read recording: it is of version %q, this program reads %s", d.header.APIVersion, RecordingAPIVersion)
 	}
 	return d, nil
+}
+
+// readable reports whether a version is this one's, or another with the same number:
+// "kctl-ctrl.dev/v1beta2".
+func readable(version string) bool {
+	rest, ok := strings.CutPrefix(version, "kctl-ctrl.dev/v1")
+	return ok && (rest == "" || strings.HasPrefix(rest, "alpha") || strings.HasPrefix(rest, "beta"))
 }
 
 // Header is the recording's first line.

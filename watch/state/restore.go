@@ -48,6 +48,8 @@ func (f *folder) checkpoint(e Checkpoint) {
 		}
 	case e.Recent != nil:
 		f.recall(*e.Recent, f.kept, f.restoredChanges)
+	case e.Control != nil:
+		f.control(e.Control.Event, e.Control.At, f.kept, f.restoredChanges)
 	case e.End != nil:
 		f.restoreBounds(e.End.Bounds)
 	}
@@ -185,6 +187,8 @@ func (f *folder) restoreBounds(cost map[string]uint64) {
 		"done keys": &f.s.order.evicted, "syncs": &f.s.Syncs.evicted, "writes": &f.s.Writes.evicted,
 		"informers": &f.s.Informers.refused, "objects": &f.s.Objects.refused, "leases": &f.s.Leases.refused,
 		"notes": &f.s.Notes.evicted, "recent entries": &f.s.Recent.evicted, "sources of drops": &f.s.Dropped.refused, "unknown types": &f.s.Unknown.refused,
+		"pauses": &f.s.Controls.Pauses.refused, "breakpoints": &f.s.Controls.Breakpoints.refused, "holds at breakpoints": &f.s.Controls.Holds.refused,
+		"pending approvals": &f.s.Controls.Questions.refused, "approvals": &f.s.Controls.Approvals.refused,
 	} {
 		*counter = cost[name]
 	}

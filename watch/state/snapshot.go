@@ -26,6 +26,9 @@ type Snapshot struct {
 	// Election is nil where this process takes no part in one.
 	Election *Election `json:"election,omitempty"`
 
+	// Controls is what is held back: pauses, breakpoints, pending approvals.
+	Controls Controls `json:"controls"`
+
 	// Controllers is by name: the loops, and the other writers of WriteFinished.
 	Controllers Table[*Controller] `json:"controllers"`
 	// Queues is by QueueID, Keys by KeyID.
@@ -79,6 +82,12 @@ type Limits struct {
 	Leases      int `json:"leases"`
 	Notes       int `json:"notes"`
 	Recent      int `json:"recent"`
+	// Breakpoints bounds the breakpoints, Holds what they hold; Questions bounds the
+	// writes that wait for an approval, Approvals the answers for more than one.
+	Breakpoints int `json:"breakpoints"`
+	Holds       int `json:"holds"`
+	Questions   int `json:"questions"`
+	Approvals   int `json:"approvals"`
 	// Attempts is per key.
 	Attempts int `json:"attempts"`
 	// Text is the longest text kept of one error, message or note, in bytes,
@@ -92,6 +101,7 @@ func DefaultLimits() Limits {
 	return Limits{
 		Controllers: 500, Queues: 1000, Keys: 100_000, Done: 10_000, Syncs: 2000, Writes: 2000,
 		Informers: 2000, Objects: 500_000, Leases: 10_000, Notes: 1000, Recent: 10_000,
+		Breakpoints: 1000, Holds: 1000, Questions: 5000, Approvals: 1000,
 		Attempts: 10, Text: 4096, Changes: 200,
 	}
 }
@@ -105,6 +115,7 @@ func (l Limits) orDefault() Limits {
 		{&l.Controllers, d.Controllers}, {&l.Queues, d.Queues}, {&l.Keys, d.Keys}, {&l.Done, d.Done},
 		{&l.Syncs, d.Syncs}, {&l.Writes, d.Writes}, {&l.Informers, d.Informers}, {&l.Objects, d.Objects},
 		{&l.Leases, d.Leases}, {&l.Notes, d.Notes}, {&l.Recent, d.Recent},
+		{&l.Breakpoints, d.Breakpoints}, {&l.Holds, d.Holds}, {&l.Questions, d.Questions}, {&l.Approvals, d.Approvals},
 		{&l.Attempts, d.Attempts}, {&l.Text, d.Text}, {&l.Changes, d.Changes},
 	} {
 		if *f.have <= 0 {
@@ -131,7 +142,7 @@ type Bound struct {
 
 // Bounds lists every limit, in a fixed order.
 func (s *Snapshot) Bounds() []Bound {
-	l := s.Limits
+	l, c := s.Limits, s.Controls
 	return []Bound{
 		{"controllers", l.Controllers, s.Controllers.Len(), s.Controllers.refused, false},
 		{"queues", l.Queues, s.Queues.Len(), s.Queues.refused, false},
@@ -146,6 +157,11 @@ func (s *Snapshot) Bounds() []Bound {
 		{"recent entries", l.Recent, s.Recent.Len(), s.Recent.evicted, true},
 		{"sources of drops", maxNames, s.Dropped.Len(), s.Dropped.refused, false},
 		{"unknown types", maxNames, s.Unknown.Len(), s.Unknown.refused, false},
+		{"pauses", l.Controllers, c.Pauses.Len(), c.Pauses.refused, false},
+		{"breakpoints", l.Breakpoints, c.Breakpoints.Len(), c.Breakpoints.refused, false},
+		{"holds at breakpoints", l.Holds, c.Holds.Len(), c.Holds.refused, false},
+		{"pending approvals", l.Questions, c.Questions.Len(), c.Questions.refused, false},
+		{"approvals", l.Approvals, c.Approvals.Len(), c.Approvals.refused, false},
 	}
 }
 

@@ -216,7 +216,7 @@ func (st *story) event(t *testing.T, what, name string, f map[string]string) Eve
 	case "forgotten":
 		return KeyForgotten{Controller: c, Queue: c, Key: name, Retries: number("retries")}
 	case "dropped":
-		return KeyDropped{Controller: c, Queue: c, Key: name}
+		return KeyDropped{Controller: c, Queue: c, Key: name, By: ByUser}
 	case "create", "delete", "update":
 		w := WriteFinished{Controller: c, Verb: what, Object: parseRef(name, ""), Cause: cause, Mode: ModeActive, Result: WriteResult(f["result"]),
 			ResourceVersion: f["rv"], Status: number("status"), Message: f["message"], Duration: duration("took")}

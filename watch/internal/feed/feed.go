@@ -11,9 +11,10 @@ import (
 )
 
 // Feed is one reader's stream of a journal. A loss stands in it as a Dropped event of
-// "subscriber" with the number of the last entry lost.
+// "subscriber" with the number of the last entry lost. For control events there is
+// room beyond the bound.
 type Feed struct {
-	bound int
+	bound, reserve int
 
 	mu      sync.Mutex
 	buffer  []state.Entry
@@ -23,12 +24,15 @@ type Feed struct {
 	news    chan struct{} // buffered
 }
 
+// reserve is the room for control events beyond the bound.
+const reserve = 1 << 13
+
 // New makes a feed that holds so many entries; 65,536 where it is zero or less.
 func New(bound int) *Feed {
 	if bound <= 0 {
 		bound = 1 << 16
 	}
-	return &Feed{bound: bound, news: make(chan struct{}, 1)}
+	return &Feed{bound: bound, reserve: reserve, news: make(chan struct{}, 1)}
 }
 
 // Next gives the entries that are there, waiting for at least one. After End it
@@ -54,16 +58,21 @@ func (f *Feed) Next(ctx context.Context) ([]state.Entry, error) {
 func (f *Feed) take() (entries []state.Entry, ended bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.tellLoss()
 	entries, f.buffer = f.buffer, nil
+	return entries, f.ended
+}
+
+// tellLoss puts what was lost so far into the buffer. The buffer was full from the
+// first of these losses until now.
+func (f *Feed) tellLoss() {
 	if f.missing > 0 {
-		// The buffer was full from the first loss until now.
-		entries = append(entries, state.Entry{
+		f.buffer = append(f.buffer, state.Entry{
 			Seq: f.lost.Seq, At: f.lost.At,
 			Event: state.Dropped{Where: "subscriber", Count: f.missing},
 		})
 		f.missing, f.lost = 0, state.Entry{}
 	}
-	return entries, f.ended
 }
 
 // Offer adds entries, and never waits.
@@ -83,7 +92,12 @@ func (f *Feed) Restart(entries []state.Entry) {
 
 func (f *Feed) add(entries []state.Entry) {
 	for _, e := range entries {
-		if len(f.buffer) < f.bound {
+		switch {
+		case len(f.buffer) < f.bound:
+			f.buffer = append(f.buffer, e)
+			continue
+		case state.IsControl(e.Event) && len(f.buffer) < f.bound+f.reserve-1:
+			f.tellLoss() // which is before it
 			f.buffer = append(f.buffer, e)
 			continue
 		}

@@ -86,3 +86,23 @@ func TestNextWaits(t *testing.T) {
 		t.Error(text)
 	}
 }
+
+// A control event finds room beyond the bound, with the loss before it told in its
+// place.
+func TestControlEventsHaveRoom(t *testing.T) {
+	f := New(2)
+	pause := state.Entry{Seq: 5, Event: state.PauseChanged{Controller: "a", Paused: true}}
+	f.Offer(append(entries(1, 4), pause))
+	f.Offer(entries(6, 6))
+	got, err := f.Next(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := state.Fold(nil, got...)
+	if !s.Paused("a") || s.Lost != 0 || s.Seq != 6 {
+		t.Errorf("%+v: paused %v, %d lost without a word", got, s.Paused("a"), s.Lost)
+	}
+	if n, _ := s.Dropped.Get("subscriber"); n != 3 {
+		t.Errorf("%d entries are counted as dropped, want 3", n)
+	}
+}
