@@ -46,8 +46,12 @@ type Held struct {
 type breaks struct {
 	armed atomic.Bool // points is not empty
 
+	// rec is told under mu, so that its entries are in the order of what happened.
+	rec state.Recorder
+
 	mu     sync.Mutex
 	last   int
+	holds  uint64 // the number of the last hold
 	points []*point
 	ended  map[string]bool // controllers whose queues are shut down
 }
@@ -60,11 +64,36 @@ type point struct {
 	held                []*hold
 }
 
+// changed is the breakpoint for the journal.
+func (p *point) changed() state.BreakpointChanged {
+	return state.BreakpointChanged{Number: p.number, Controller: p.controller, Key: p.pattern, BeforeWrite: p.beforeWrite, Removed: p.removed}
+}
+
 type hold struct {
 	Held
+	number uint64
 	// through is given the word on a write; nil for a key.
 	through chan error
 }
+
+// hit is the hold for the journal.
+func (h *hold) hit(p *point) state.BreakpointHit {
+	return state.BreakpointHit{
+		Hold: h.number, Breakpoint: p.number, Controller: p.controller,
+		Queue: h.Queue, Key: h.Key, Sync: h.Sync, Write: h.Write, Since: h.Since.UTC(),
+	}
+}
+
+// add holds something at a breakpoint. The caller holds mu.
+func (bs *breaks) add(p *point, h *hold) {
+	bs.holds++
+	h.number = bs.holds
+	p.held = append(p.held, h)
+	bs.rec.Record(h.hit(p))
+}
+
+// maxBreakpoints bounds the breakpoints of a Tap.
+const maxBreakpoints = 500
 
 // Break sets a breakpoint and returns its number.
 func (t *Tap) Break(b Breakpoint) (int, error) {
@@ -74,9 +103,14 @@ func (t *Tap) Break(b Breakpoint) (int, error) {
 	bs := &t.breaks
 	bs.mu.Lock()
 	defer bs.mu.Unlock()
+	if len(bs.points) >= maxBreakpoints {
+		return 0, fmt.Errorf("break on key %q: there are %d breakpoints already, which is the limit", b.Key, maxBreakpoints)
+	}
 	bs.last++
-	bs.points = append(bs.points, &point{number: bs.last, controller: b.Controller, pattern: b.Key, beforeWrite: b.BeforeWrite})
+	p := &point{number: bs.last, controller: b.Controller, pattern: b.Key, beforeWrite: b.BeforeWrite}
+	bs.points = append(bs.points, p)
 	bs.armed.Store(true)
+	bs.rec.Record(p.changed())
 	return bs.last, nil
 }
 
@@ -89,6 +123,7 @@ func (t *Tap) Unbreak(number int) error {
 	for _, p := range bs.points {
 		if p.number == number && !p.removed {
 			p.removed = true
+			bs.rec.Record(p.changed())
 			bs.sweep()
 			return nil
 		}
@@ -129,26 +164,18 @@ func (t *Tap) BeforeWrite(ctx context.Context, controller string, cause state.Ca
 	if !t.breaks.armed.Load() {
 		return nil
 	}
-	p, h := t.breaks.holdWrite(controller, cause, write, time.Now)
+	h := t.breaks.holdWrite(controller, cause, write, time.Now)
 	if h == nil {
 		return nil
 	}
-	t.rec.Record(state.Note{Source: controller, Warning: true, Text: fmt.Sprintf("BREAK %d: it is paused before a write%s: %s", p.number, forKey(h.Key), h.Write)})
 	t.pauseHolding(controller)
 	select {
 	case err := <-h.through:
 		return err
 	case <-ctx.Done():
-		t.breaks.letGo(func(_ *point, other *hold) bool { return other == h }, nil)
+		t.breaks.letGo(func(_ *point, other *hold) bool { return other == h }, state.HoldCanceled, nil)
 		return fmt.Errorf("it stood at a breakpoint: %w", context.Cause(ctx))
 	}
-}
-
-func forKey(key string) string {
-	if key == "" {
-		return ""
-	}
-	return " of " + key
 }
 
 // pauseHolding pauses a controller that has been stopped by a breakpoint, unless
@@ -156,13 +183,14 @@ func forKey(key string) string {
 func (t *Tap) pauseHolding(controller string) {
 	t.pausing.Lock()
 	defer t.pausing.Unlock()
-	if t.breaks.holds(controller) {
+	if number := t.breaks.holding(controller); number != 0 {
 		t.pause(controller, true)
+		t.recordPause(controller, true, number)
 	}
 }
 
 // holdWrite holds a write at the first breakpoint that it meets.
-func (bs *breaks) holdWrite(controller string, cause state.Cause, write func() string, now func() time.Time) (*point, *hold) {
+func (bs *breaks) holdWrite(controller string, cause state.Cause, write func() string, now func() time.Time) *hold {
 	key := ""
 	if cause.Kind == state.CauseSync && cause.Controller == controller {
 		key = cause.Key
@@ -171,9 +199,9 @@ func (bs *breaks) holdWrite(controller string, cause state.Cause, write func() s
 	p := bs.meets(controller, key, true)
 	bs.mu.Unlock()
 	if p == nil {
-		return nil, nil
+		return nil
 	}
-	h := &hold{Held{Write: write(), Since: now()}, make(chan error, 1)}
+	h := &hold{Held: Held{Write: write(), Since: now()}, through: make(chan error, 1)}
 	if key != "" {
 		h.Queue, h.Key, h.Sync = cause.Queue, key, cause.Sync
 	}
@@ -181,23 +209,36 @@ func (bs *breaks) holdWrite(controller string, cause state.Cause, write func() s
 	defer bs.mu.Unlock()
 	// It may have been removed, or the controller stopped, meanwhile.
 	if p = bs.meets(controller, key, true); p == nil {
-		return nil, nil
+		return nil
 	}
-	p.held = append(p.held, h)
-	return p, h
+	bs.add(p, h)
+	return h
 }
 
-// holdKey holds a key at the first breakpoint that it meets, and returns its
-// number; zero where it meets none.
-func (bs *breaks) holdKey(controller, queue, key string, now time.Time) int {
+// holdKey holds a key at the first breakpoint that it meets; false where it meets
+// none.
+func (bs *breaks) holdKey(controller, queue, key string, now time.Time) bool {
 	bs.mu.Lock()
 	defer bs.mu.Unlock()
 	p := bs.meets(controller, key, false)
 	if p == nil {
-		return 0
+		return false
 	}
-	p.held = append(p.held, &hold{Held: Held{Queue: queue, Key: key, Since: now}})
-	return p.number
+	bs.add(p, &hold{Held: Held{Queue: queue, Key: key, Since: now}})
+	return true
+}
+
+// holding is the number of the breakpoint that holds something of a controller; zero
+// where none does.
+func (bs *breaks) holding(controller string) int {
+	bs.mu.Lock()
+	defer bs.mu.Unlock()
+	for _, p := range bs.points {
+		if p.controller == controller && len(p.held) > 0 {
+			return p.number
+		}
+	}
+	return 0
 }
 
 func (bs *breaks) meets(controller, key string, write bool) *point {
@@ -215,16 +256,9 @@ func (bs *breaks) meets(controller, key string, write bool) *point {
 	return nil
 }
 
-// holds reports whether a breakpoint holds something of a controller.
-func (bs *breaks) holds(controller string) bool {
-	bs.mu.Lock()
-	defer bs.mu.Unlock()
-	return slices.ContainsFunc(bs.points, func(p *point) bool { return p.controller == controller && len(p.held) > 0 })
-}
-
 // letGo lets go what is chosen; writes with err. It reports whether there was
 // any.
-func (bs *breaks) letGo(chosen func(*point, *hold) bool, err error) bool {
+func (bs *breaks) letGo(chosen func(*point, *hold) bool, outcome state.HoldOutcome, err error) bool {
 	if !bs.armed.Load() {
 		return false
 	}
@@ -237,6 +271,10 @@ func (bs *breaks) letGo(chosen func(*point, *hold) bool, err error) bool {
 				return false
 			}
 			found = true
+			bs.rec.Record(state.BreakpointReleased{
+				Hold: h.number, Breakpoint: p.number, Controller: p.controller,
+				Queue: h.Queue, Key: h.Key, Write: h.Write, Outcome: outcome,
+			})
 			if h.through != nil {
 				h.through <- err
 			}
@@ -262,19 +300,19 @@ func (bs *breaks) stepWrite(controller, queue, key string) bool {
 		}
 		done = true
 		return true
-	}, nil)
+	}, state.HoldStepped, nil)
 }
 
 // keyGone is called when a held key was taken or dropped.
-func (bs *breaks) keyGone(controller, queue, key string) {
+func (bs *breaks) keyGone(controller, queue, key string, outcome state.HoldOutcome) {
 	bs.letGo(func(p *point, h *hold) bool {
 		return p.controller == controller && h.through == nil && h.Queue == queue && h.Key == key
-	}, nil)
+	}, outcome, nil)
 }
 
 // resume lets all go that is held of a controller.
 func (bs *breaks) resume(controller string) {
-	bs.letGo(func(p *point, _ *hold) bool { return p.controller == controller }, nil)
+	bs.letGo(func(p *point, _ *hold) bool { return p.controller == controller }, state.HoldResumed, nil)
 }
 
 // end lets nothing of a controller be held any more: its queues are shut down.
@@ -285,7 +323,7 @@ func (bs *breaks) end(controller string) {
 	}
 	bs.ended[controller] = true
 	bs.mu.Unlock()
-	bs.letGo(func(p *point, _ *hold) bool { return p.controller == controller }, errEnding)
+	bs.letGo(func(p *point, _ *hold) bool { return p.controller == controller }, state.HoldStopped, errEnding)
 }
 
 // begin is called when a queue of a controller is attached.

@@ -3,6 +3,8 @@ package tap
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -58,8 +60,10 @@ func TestBreakOnKey(t *testing.T) {
 		if _, ok := tp.queues["ctl"][1].(*queue[string]).take(); ok {
 			t.Error("the controller's other queue is not paused")
 		}
-		note := last[state.Note](t, j)
-		equal(t, "note", note, state.Note{Source: "ctl", Warning: true, Text: "BREAK 1: it is paused before shop/b"})
+		told := last[state.BreakpointHit](t, j)
+		told.Since = time.Time{}
+		equal(t, "hit", told, state.BreakpointHit{Hold: 1, Breakpoint: 1, Controller: "ctl", Queue: "queue", Key: "shop/b"})
+		equal(t, "paused by", last[state.PauseChanged](t, j).Breakpoint, 1)
 
 		// Resume lets the held key go, and the next one is held.
 		tp.Resume("ctl")
@@ -184,7 +188,8 @@ func TestBreakBeforeWrite(t *testing.T) {
 		equal(t, "a key that does not match", <-out+", "+<-out, "a create, a update")
 		synctest.Wait()
 		equal(t, "held", heldKeys(tp), "b create")
-		equal(t, "note", last[state.Note](t, j).Text, "BREAK 1: it is paused before a write of b: create")
+		told := last[state.BreakpointHit](t, j)
+		equal(t, "hit", told.Key+" "+told.Write, "b create")
 		c.queue.Add("c")
 		nothing(t, out)
 
@@ -375,4 +380,81 @@ func TestBreakpointsUnderLoad(t *testing.T) {
 	close(stop)
 	<-stopped
 	c.shutDown()
+}
+
+// What the journal tells of pauses and breakpoints is at any time what there is, also
+// after it was stated again.
+func TestBreakpointsInTheJournal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, tp, j := tappedTarget(t)
+		check := func(when string) {
+			t.Helper()
+			synctest.Wait()
+			var snap *state.Snapshot
+			for i, e := range of[state.Event](j) {
+				snap = state.Fold(snap, state.Entry{Seq: uint64(i + 1), At: time.Now(), Event: e})
+			}
+			var told, held []string
+			for _, b := range snap.Controls.Breakpoints.All() {
+				told = append(told, fmt.Sprint(b.Number, b.Removed))
+				for _, h := range snap.HoldsAt(b.Number) {
+					told = append(told, h.Key+" "+h.Write)
+				}
+			}
+			for _, b := range tp.Breakpoints() {
+				held = append(held, fmt.Sprint(b.Number, b.Removed))
+				for _, h := range b.Held {
+					held = append(held, h.Key+" "+h.Write)
+				}
+			}
+			if !slices.Equal(told, held) || snap.Paused("ctl") != tp.Paused("ctl") {
+				t.Errorf("%s: the journal tells %q, paused %v; there is %q, paused %v", when, told, snap.Paused("ctl"), held, tp.Paused("ctl"))
+			}
+		}
+		out := writing(t.Context(), c, tp, 1)
+		set(t, tp, Breakpoint{Controller: "ctl", Key: "b", BeforeWrite: true})
+		set(t, tp, Breakpoint{Controller: "ctl", Key: "k"})
+		check("set")
+		c.queue.Add("b")
+		check("a write is held")
+		if err := tp.Unbreak(1); err != nil {
+			t.Fatal(err)
+		}
+		check("removed")
+		tp.Restate()
+		check("stated again")
+		if err := tp.Step("ctl", "queue", "b"); err != nil {
+			t.Fatal(err)
+		}
+		<-out
+		check("stepped")
+		tp.Resume("ctl")
+		<-out
+		c.queue.Add("k")
+		check("a key is held")
+		tp.Restate()
+		check("stated again with a key")
+		if err := tp.Drop("ctl", "queue", "k"); err != nil {
+			t.Fatal(err)
+		}
+		check("dropped")
+		equal(t, "outcome", last[state.BreakpointReleased](t, j).Outcome, state.HoldDropped)
+		equal(t, "dropped by", last[state.KeyDropped](t, j).By, state.ByUser)
+		tp.Resume("ctl")
+		c.queue.Add("k")
+		check("held again")
+		c.shutDown()
+		check("shut down")
+		equal(t, "outcome", last[state.BreakpointReleased](t, j).Outcome, state.HoldStopped)
+	})
+}
+
+func TestBreakpointsAreBounded(t *testing.T) {
+	tp := New(state.RecorderFunc(func(state.Event) {}))
+	for range maxBreakpoints {
+		set(t, tp, Breakpoint{Controller: "ctl"})
+	}
+	if _, err := tp.Break(Breakpoint{Controller: "ctl"}); err == nil {
+		t.Error("there is no limit")
+	}
 }

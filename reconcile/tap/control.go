@@ -4,6 +4,7 @@ import (
 	"container/heap"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -16,6 +17,40 @@ func (t *Tap) Pause(controller string) {
 	t.pausing.Lock()
 	defer t.pausing.Unlock()
 	t.pause(controller, true)
+	t.recordPause(controller, true, 0)
+}
+
+// recordPause tells the journal of a pause or its end, once. The caller holds pausing.
+func (t *Tap) recordPause(controller string, on bool, breakpoint int) {
+	if _, was := t.pauses[controller]; was == on {
+		return
+	}
+	e := state.PauseChanged{Controller: controller, Paused: on, Breakpoint: breakpoint, Since: time.Now().UTC()}
+	delete(t.pauses, controller)
+	if on {
+		t.pauses[controller] = e
+	}
+	t.rec.Record(e)
+}
+
+// Restate records again which controllers are paused, which breakpoints there are
+// and what they hold, after entries of the journal were lost.
+func (t *Tap) Restate() {
+	t.pausing.Lock()
+	defer t.pausing.Unlock()
+	bs := &t.breaks
+	bs.mu.Lock()
+	defer bs.mu.Unlock()
+	t.rec.Record(state.ControlsRestated{Source: state.SourceBreakpoints})
+	for _, controller := range slices.Sorted(maps.Keys(t.pauses)) {
+		t.rec.Record(t.pauses[controller])
+	}
+	for _, p := range bs.points {
+		for _, h := range p.held {
+			t.rec.Record(h.hit(p))
+		}
+		t.rec.Record(p.changed())
+	}
 }
 
 // Resume ends a Pause, and lets go what breakpoints hold of the controller.
@@ -24,6 +59,7 @@ func (t *Tap) Resume(controller string) {
 	defer t.pausing.Unlock()
 	t.breaks.resume(controller)
 	t.pause(controller, false)
+	t.recordPause(controller, false, 0)
 }
 
 // Paused reports whether a controller is paused, or was stopped by a breakpoint.
@@ -36,7 +72,7 @@ func (t *Tap) Paused(controller string) bool {
 			return true
 		}
 	}
-	return t.breaks.holds(controller)
+	return t.breaks.holding(controller) != 0
 }
 
 func (t *Tap) pause(controller string, on bool) {
@@ -210,12 +246,12 @@ func (q *queue[K]) discard(e *entry[K]) {
 		q.orig.done(e.item)
 		e.ready = false
 		q.next = slices.DeleteFunc(q.next, func(item K) bool { return item == e.item })
-		q.unhold(e)
+		q.unhold(e, state.HoldDropped)
 	}
 	if q.orig.limiter != nil {
 		q.orig.limiter.Forget(e.item)
 	}
-	q.tap.rec.Record(state.KeyDropped{Controller: q.controller, Queue: q.name, Key: e.name})
+	q.tap.rec.Record(state.KeyDropped{Controller: q.controller, Queue: q.name, Key: e.name, By: state.ByUser})
 	q.tap.changed.notify()
 }
 

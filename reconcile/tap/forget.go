@@ -58,6 +58,6 @@ func (q *queue[K]) abandon() {
 	q.undone = nil
 	slices.Sort(left)
 	for _, name := range slices.Compact(left) {
-		q.tap.rec.Record(state.KeyDropped{Controller: q.controller, Queue: q.name, Key: name})
+		q.tap.rec.Record(state.KeyDropped{Controller: q.controller, Queue: q.name, Key: name, By: state.ByStop})
 	}
 }

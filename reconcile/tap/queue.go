@@ -1,7 +1,6 @@
 package tap
 
 import (
-	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -230,7 +229,7 @@ func (q *queue[K]) Get() (item K, shutdown bool) {
 		taken.Cause, taken.Causes = state.Cause{Kind: state.CauseUnknown}, 1
 	}
 	e.run, e.ready, e.cause, e.causes = r, false, state.Cause{}, 0
-	q.unhold(e)
+	q.unhold(e, state.HoldTaken)
 	q.runs = append(q.runs, r)
 	q.tap.rec.Record(taken)
 	q.tap.changed.notify()
@@ -289,24 +288,22 @@ func (q *queue[K]) hold(item K) bool {
 	if q.down || e == q.exempt {
 		return false
 	}
-	number := q.tap.breaks.holdKey(q.controller, q.name, e.name, now)
-	if number == 0 {
+	if !q.tap.breaks.holdKey(q.controller, q.name, e.name, now) {
 		return false
 	}
 	if !e.ready { // added to the original behind the decorator's back
 		e.ready, e.since, e.cause, e.causes = true, now, state.Cause{Kind: state.CauseUnknown}, 1
 	}
 	q.paused, q.next, q.held, q.hand, q.stopped = true, nil, e, e, true
-	q.tap.rec.Record(state.Note{Source: q.controller, Warning: true, Text: fmt.Sprintf("BREAK %d: it is paused before %s", number, e.name)})
 	q.tap.changed.notify()
 	return true
 }
 
 // unhold forgets that e was held, or is to be let go: it was taken or dropped.
-func (q *queue[K]) unhold(e *entry[K]) {
+func (q *queue[K]) unhold(e *entry[K], outcome state.HoldOutcome) {
 	if q.held == e {
 		q.held = nil
-		q.tap.breaks.keyGone(q.controller, q.name, e.name)
+		q.tap.breaks.keyGone(q.controller, q.name, e.name, outcome)
 	}
 	if q.exempt == e {
 		q.exempt = nil

@@ -34,6 +34,7 @@ type Tap struct {
 	// pausing is held while all queues of a controller are paused or resumed; it
 	// is taken before a queue's lock.
 	pausing sync.Mutex
+	pauses  map[string]state.PauseChanged // those in force, by controller
 	breaks  breaks
 
 	mu        sync.RWMutex
@@ -48,8 +49,9 @@ type Tap struct {
 
 // New returns a Tap that records into rec.
 func New(rec state.Recorder) *Tap {
-	return &Tap{
+	t := &Tap{
 		rec:       rec,
+		pauses:    map[string]state.PauseChanged{},
 		labelErr:  checkLabelLayout(),
 		done:      make(chan struct{}),
 		queues:    map[string][]tapped{},
@@ -59,6 +61,8 @@ func New(rec state.Recorder) *Tap {
 		resting:   map[string]bool{},
 		holds:     map[string]chan struct{}{},
 	}
+	t.breaks.rec = rec
+	return t
 }
 
 // Close ends the goroutines that wait for informers to sync, and returns when
