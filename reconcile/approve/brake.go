@@ -3,8 +3,9 @@ package approve
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
+
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
 // Brake says why no write leaves; the zero Brake is off.
@@ -52,12 +53,17 @@ func (g *Gate) setBrake(reason string) {
 		return
 	}
 	g.brake = Brake{Reason: reason, Since: g.now()}
-	text := []string{reason}
+	var means []string
 	if g.onBrake != nil {
-		text = append(text, g.onBrake()...)
+		means = g.onBrake()
 	}
-	g.note(source, true, "BRAKE: no write leaves any more, until it is released: %s", strings.Join(text, "; "))
+	g.record(g.brake.tripped(means))
 	g.notify()
+}
+
+// tripped is the brake for the journal.
+func (b Brake) tripped(means []string) state.BreakerChanged {
+	return state.BreakerChanged{Tripped: true, Reason: state.OneLine(b.Reason), Means: means, Since: b.Since.UTC()}
 }
 
 // Braked tells of the brake.
@@ -76,7 +82,7 @@ func (g *Gate) Release(by string) bool {
 		return false
 	}
 	g.brake, g.sent, g.deletes = Brake{}, nil, 0
-	g.note(source, false, "the brake was released by %s", by)
+	g.record(state.BreakerChanged{By: by, Since: g.now().UTC()})
 	g.settleAll()
 	return true
 }

@@ -19,7 +19,8 @@ type Options struct {
 	Policy *Policy
 	// Ask has the other writes wait for an answer. Without it they are skipped.
 	Ask bool
-	// Recorder takes the notes.
+	// Recorder takes the journal's entries: each change of what is held, of the
+	// approvals and the circuit breaker.
 	Recorder state.Recorder
 	// Unasked says why a write needs nobody's leave, in words for the record, or
 	// nothing. Such a write counts in no limit, and waits for the brake alone. It
@@ -72,11 +73,10 @@ type Gate struct {
 	told    map[place]bool
 	skips   map[string]int
 	changed chan struct{}
-	// unsent is what NotSent gives.
-	unsent struct {
-		n            int
-		text, reason string
-	}
+	// unsent is the last write that was approved and not sent.
+	unsent state.WriteDecided
+	// given is the number of the last grant.
+	given int
 }
 
 // place is an object in a controller's eyes.
@@ -160,13 +160,11 @@ func (g *Gate) wait(ctx context.Context, w *waiting, text string) outcome {
 	g.mu.Lock()
 	if !g.settle(w) {
 		g.last++
-		s, q := w.subject, &w.asked
-		q.ID, q.Since, q.Text = g.last, g.now(), text
-		q.Skipped = g.skips[s.identity()]
+		q := &w.asked
+		q.ID, q.Since, q.Text = g.last, g.now().UTC(), text
+		q.Skipped = g.skips[w.subject.identity()]
 		g.waiting = append(g.waiting, w)
-		if !q.Braked {
-			g.note(s.controller, false, "question %d: %s%s", q.ID, q.Text, forKey(s.cause.Key))
-		}
+		g.record(state.WriteHeld{Question: *q})
 		g.notify()
 	}
 	g.mu.Unlock()
@@ -179,17 +177,10 @@ func (g *Gate) wait(ctx context.Context, w *waiting, text string) outcome {
 	defer g.mu.Unlock()
 	if at := slices.Index(g.waiting, w); at >= 0 {
 		g.waiting = slices.Delete(g.waiting, at, at+1)
-		g.note(w.subject.controller, false, "question %d was withdrawn: its request was given up", w.asked.ID)
+		g.record(w.decided(state.WriteCanceled))
 		g.notify()
 	}
 	return outcome{err: fmt.Errorf("it waited for an answer: %w", context.Cause(ctx))}
-}
-
-func forKey(key string) string {
-	if key == "" {
-		return ""
-	}
-	return ", for " + key
 }
 
 // again looks at a write that has waited once more before it leaves.
@@ -207,12 +198,12 @@ func (g *Gate) again(ctx context.Context, p guard.Pending, w *waiting, preview g
 	default:
 		return nil
 	}
-	reason := "it was approved, and not sent: " + state.OneLine(err.Error())
 	g.remember(w.subject, false)
-	g.unsent.n++
-	g.unsent.text, g.unsent.reason = w.asked.Text, state.OneLine(err.Error())
-	g.note(w.subject.controller, true, "question %d: %s", w.asked.ID, reason)
-	return skipped(w.subject, reason)
+	e := w.decided(state.WriteNotSent)
+	e.Reason, e.NotSent = state.OneLine(err.Error()), g.unsent.NotSent+1
+	g.unsent = e
+	g.record(e)
+	return skipped(w.subject, "it was approved, and not sent: "+e.Reason)
 }
 
 // settle decides about a write as far as that can be done now; false means that
@@ -220,7 +211,7 @@ func (g *Gate) again(ctx context.Context, p guard.Pending, w *waiting, preview g
 func (g *Gate) settle(w *waiting) bool {
 	w.asked.Braked = false
 	if g.closed && (w.unasked == "" || g.brake.On()) {
-		w.finish("", skipped(w.subject, "the session is ending"))
+		g.finish(w, "", "the session is ending")
 		return true
 	}
 	by := "the user"
@@ -246,7 +237,7 @@ func (g *Gate) settle(w *waiting) bool {
 		return false
 	}
 	g.remember(w.subject, true)
-	w.finish(by, nil)
+	g.finish(w, by, "")
 	return true
 }
 
@@ -269,10 +260,30 @@ func (g *Gate) skip(w *waiting, reason string) {
 		clear(g.skips)
 	}
 	g.skips[w.subject.identity()]++
-	w.finish("", skipped(w.subject, reason))
+	g.finish(w, "", reason)
 }
 
-func (w *waiting) finish(by string, err error) { w.over <- outcome{by, err} }
+// finish lets a write go by an approval, or answers it with an error for a reason. The
+// journal has an entry of that where it was held. The lock is held.
+func (g *Gate) finish(w *waiting, by, reason string) {
+	if w.asked.ID != 0 {
+		e := w.decided(state.WriteApproved)
+		if e.By = by; reason != "" {
+			e.Outcome, e.Reason = state.WriteRejected, reason
+		}
+		g.record(e)
+	}
+	if reason != "" {
+		w.over <- outcome{err: skipped(w.subject, reason)}
+		return
+	}
+	w.over <- outcome{by: by}
+}
+
+// decided is what became of a write that was held.
+func (w *waiting) decided(o state.WriteOutcome) state.WriteDecided {
+	return state.WriteDecided{ID: w.asked.ID, Controller: w.subject.controller, Outcome: o, Text: w.asked.Text}
+}
 
 // remember keeps what Events go by.
 func (g *Gate) remember(w subject, sent bool) {
@@ -319,15 +330,6 @@ func (g *Gate) Questions() []state.Question {
 	return out
 }
 
-// NotSent counts the writes that were approved after a wait and not sent after all,
-// and says of the last what it was and why: "delete pods shop/web-1", "the object has
-// changed meanwhile". A note of the journal follows each.
-func (g *Gate) NotSent() (n int, text, reason string) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.unsent.n, g.unsent.text, g.unsent.reason
-}
-
 // Errors of Answer.
 var (
 	ErrNoQuestion = errors.New("it is not asked any more")
@@ -348,14 +350,10 @@ func (g *Gate) Answer(id int, a state.Answer) error {
 	case state.AnswerSkip:
 		g.waiting = slices.Delete(g.waiting, at, at+1)
 		g.skip(w, "skipped by the user")
-		g.note(w.subject.controller, false, "question %d: skipped by the user", id)
 		g.notify()
 		return nil
 	case state.AnswerYes:
-		if !w.yes {
-			w.yes = true
-			g.note(w.subject.controller, false, "question %d: approved by the user", id)
-		}
+		w.yes = true
 	default:
 		grant, ok := grantFor(a, w.subject)
 		if !ok {
@@ -364,9 +362,10 @@ func (g *Gate) Answer(id int, a state.Answer) error {
 			}
 			return fmt.Errorf("%q is no answer", a)
 		}
-		grant.At = g.now()
+		g.given++
+		grant.At, grant.number, grant.question, grant.asked = g.now(), g.given, id, w.subject.controller
 		g.grants = append(g.grants, grant)
-		g.note(w.subject.controller, false, "question %d: approved by the user, with %s", id, grant)
+		g.record(grant.given())
 	}
 	g.settleAll()
 	return nil
@@ -374,8 +373,35 @@ func (g *Gate) Answer(id int, a state.Answer) error {
 
 // settleAll lets go what may go now, in the order in which it was asked.
 func (g *Gate) settleAll() {
-	g.waiting = slices.DeleteFunc(g.waiting, g.settle)
+	g.waiting = slices.DeleteFunc(g.waiting, func(w *waiting) bool {
+		braked := w.asked.Braked
+		settled := g.settle(w)
+		if !settled && w.asked.Braked != braked {
+			g.record(state.WriteHeld{Question: w.asked})
+		}
+		return settled
+	})
 	g.notify()
+}
+
+// Restate records again which writes are held, what is approved and whether the
+// circuit breaker has tripped, after entries of the journal were lost.
+func (g *Gate) Restate() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.record(state.ControlsRestated{Source: state.SourceApprovals})
+	for _, w := range g.waiting {
+		g.record(state.WriteHeld{Question: w.asked})
+	}
+	for _, grant := range g.grants {
+		g.record(grant.given())
+	}
+	if g.brake.On() {
+		g.record(g.brake.tripped(nil))
+	}
+	if g.unsent.NotSent > 0 {
+		g.record(g.unsent)
+	}
 }
 
 // Changed is closed at the next change of Questions, Grants or Braked.
@@ -400,11 +426,10 @@ func (g *Gate) Close() {
 	g.settleAll()
 }
 
-// source is whose notes are of no controller.
-const source = "approve"
-
-func (g *Gate) note(of string, warning bool, format string, args ...any) {
+// record tells the journal. The lock is held, so that the entries are in the order of
+// what happened.
+func (g *Gate) record(e state.Event) {
 	if g.rec != nil {
-		g.rec.Record(state.Note{Source: of, Text: state.OneLine(fmt.Sprintf(format, args...)), Warning: warning})
+		g.rec.Record(e)
 	}
 }

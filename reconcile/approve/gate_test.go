@@ -35,7 +35,7 @@ func TestNothingLeavesWithoutAYes(t *testing.T) {
 	if got := w.last().Approval; got != "the user" {
 		t.Errorf("recorded as approved by %q", got)
 	}
-	if want := "question 1: create pods shop/web-1, for shop/web\nquestion 1: approved by the user"; w.said() != want {
+	if want := "question 1: create pods shop/web-1\nquestion 1: approved by the user"; w.said() != want {
 		t.Errorf("the journal says\n%s", w.said())
 	}
 	if err := w.gate.Answer(q.ID, state.AnswerYes); !errors.Is(err, ErrNoQuestion) {
@@ -132,8 +132,8 @@ func TestAWriteThatWaitedIsLookedAtAgain(t *testing.T) {
 	if sent := w.left(); sent != "" {
 		t.Errorf("sent %q", sent)
 	}
-	if n, text, reason := w.gate.NotSent(); n != 1 || text != "delete pods shop/web-1" || reason != "the object has changed meanwhile (rv 7→8)" {
-		t.Errorf("not sent: %d, the last %q as %q", n, text, reason)
+	if e := w.snapshot().Controls.NotSent; e == nil || e.NotSent != 1 || e.Text != "delete pods shop/web-1" || e.Reason != "the object has changed meanwhile (rv 7→8)" {
+		t.Errorf("not sent: %+v", e)
 	}
 	done = w.start(w.remove("web-1"))
 	w.answer(w.asked(1)[0].ID, state.AnswerYes)
@@ -156,7 +156,7 @@ func TestAGivenUpRequestIsWithdrawn(t *testing.T) {
 	if err := w.gate.Answer(q.ID, state.AnswerYes); !errors.Is(err, ErrNoQuestion) {
 		t.Error(err)
 	}
-	if w.left() != "" || !strings.Contains(w.said(), "question 1 was withdrawn") {
+	if w.left() != "" || !strings.Contains(w.said(), "question 1: withdrawn") {
 		t.Errorf("the journal says\n%s", w.said())
 	}
 }

@@ -22,6 +22,15 @@ type Grant struct {
 	// of its status, the resource and subresource follow: "create pods/eviction".
 	Verb string
 	At   time.Time
+
+	number, question int
+	// asked is the controller of the question that was answered.
+	asked string
+}
+
+// given is the grant for the journal.
+func (g Grant) given() state.ApprovalGiven {
+	return state.ApprovalGiven{Number: g.number, ID: g.question, Answer: g.Answer, Controller: g.asked, Covers: g.String(), Since: g.At.UTC()}
 }
 
 // String says what it covers: "every write of deployment-controller for shop/web".
@@ -102,7 +111,7 @@ func (g *Gate) Withdraw() bool {
 	if len(g.grants) == 0 {
 		return false
 	}
-	g.note(source, false, "the user has withdrawn %d approvals: %s", len(g.grants), grantList(g.grants))
+	g.record(state.ApprovalsWithdrawn{Count: len(g.grants), Covered: grantList(g.grants)})
 	g.grants = nil
 	g.notify()
 	return true

@@ -6,8 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"flag"
+	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -34,8 +36,12 @@ type world struct {
 
 	mu    sync.Mutex
 	notes []string
-	done  []state.WriteFinished
-	sent  []string
+	// journal is what the gate's entries add up to.
+	journal *state.Snapshot
+	// restating: what is recorded has been before.
+	restating bool
+	done      []state.WriteFinished
+	sent      []string
 	// pod is the resourceVersion of the pod shop/web-1.
 	pod string
 	// onRead is called before the pod is read.
@@ -104,11 +110,14 @@ func (w *world) record(e state.Event) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch e := e.(type) {
-	case state.Note:
-		w.notes = append(w.notes, e.Text)
 	case state.WriteFinished:
 		w.done = append(w.done, e)
+		return
 	}
+	if !w.restating {
+		w.notes = append(w.notes, state.DescribeParts(e).Text)
+	}
+	w.journal = state.Fold(w.journal, state.Entry{Seq: state.Fold(w.journal).Seq + 1, At: w.now, Event: e})
 }
 
 // RoundTrip is the server.
@@ -178,6 +187,7 @@ func (w *world) asked(n int) []state.Question {
 	for {
 		changed := w.gate.Changed()
 		if q := w.gate.Questions(); len(q) == n {
+			w.tells(q)
 			return q
 		}
 		select {
@@ -186,6 +196,39 @@ func (w *world) asked(n int) []state.Question {
 			w.t.Fatalf("not %d questions: %+v", n, w.gate.Questions())
 		}
 	}
+}
+
+// tells compares what the journal tells with the questions that there are, before and
+// after it is stated again.
+func (w *world) tells(asked []state.Question) {
+	w.t.Helper()
+	for _, when := range []string{"at first", "stated again"} {
+		var told []string
+		for q := range w.snapshot().Questions() {
+			told = append(told, fmt.Sprint(q.ID, q.Braked))
+		}
+		var want []string
+		for _, q := range asked {
+			want = append(want, fmt.Sprint(q.ID, q.Braked))
+		}
+		if c := w.snapshot().Controls; !slices.Equal(told, want) || c.Approvals.Len() != len(w.gate.Grants()) || (c.Breaker != nil) != w.gate.Braked().On() {
+			w.t.Errorf("%s: the journal tells of the questions %q, there are %q; %d approvals, breaker %+v", when, told, want, c.Approvals.Len(), c.Breaker)
+		}
+		w.restate()
+	}
+}
+
+func (w *world) restate() {
+	set := func(on bool) { w.mu.Lock(); defer w.mu.Unlock(); w.restating = on }
+	set(true)
+	defer set(false)
+	w.gate.Restate()
+}
+
+func (w *world) snapshot() *state.Snapshot {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return state.Fold(w.journal)
 }
 
 func (w *world) answer(id int, a state.Answer) {
