@@ -160,7 +160,7 @@ func (j *Journal) essential(e state.Event) bool {
 		return !e.Heartbeat() && !j.renews(e)
 	case state.Checkpoint:
 		return e.Head != nil
-	case state.KeyReady, state.KeyTaken, state.KeyForgotten, state.ObjectChanged, state.LeaseChanged, state.Unknown:
+	case state.KeyReady, state.KeyTaken, state.KeyForgotten, state.BreakpointReleased, state.ActiveChanged, state.ObjectChanged, state.LeaseChanged, state.Unknown:
 		return false
 	}
 	return true
@@ -256,6 +256,9 @@ func (j *Journal) words(e state.Event, cause state.Cause) line {
 		}
 	case state.Gap, state.Dropped, state.InformerChanged:
 		return line{{state.DescribeParts(e).Text, noticeStyle(e)}}
+	}
+	if state.Alarming(e) {
+		return line{{state.DescribeParts(e).Text, yellow}}
 	}
 	return line{{state.DescribeParts(e).Text, plain}}
 }

@@ -25,12 +25,13 @@ type (
 	begunMsg struct{ err error }
 )
 
-// standing is how this process stands; the zero one where it has no active mode.
-func (e *env) standing() ActiveStanding {
-	if e.Active == nil {
-		return ActiveStanding{}
+// standing is how this process stands, or that of the recording did; the zero value
+// where it has no active mode.
+func (e *env) standing() state.ActiveChanged {
+	if is := e.latest.Controls.Active; is != nil {
+		return *is
 	}
-	return e.Active.Standing()
+	return state.ActiveChanged{}
 }
 
 // active reports whether loops of this process write to a cluster for real. Those of
@@ -40,13 +41,13 @@ func (e *env) active() bool {
 		return false
 	}
 	s := e.latest.Session
-	return e.standing().Phase == ActiveLeading || s.Mode == state.ModeActive && !s.Sandbox
+	return e.standing().Phase == state.ActiveLeading || s.Mode == state.ModeActive && !s.Sandbox
 }
 
 // noActive says why the process cannot stand for election now.
 func (m *model) noActive() string {
 	e := m.env
-	if e.standing().Phase != ActiveOff {
+	if e.Active != nil && e.standing().Phase != state.ActiveOff {
 		return ""
 	}
 	if e.Active == nil && !e.connecting && e.Player == nil && e.latest.Session.Sandbox {
@@ -57,7 +58,7 @@ func (m *model) noActive() string {
 
 // lead stands for election, or ends what came of it.
 func (m *model) lead() tea.Cmd {
-	if m.env.standing().Phase != ActiveOff {
+	if m.env.standing().Phase != state.ActiveOff {
 		return m.stepDown()
 	}
 	return m.prepare(nil)
@@ -148,9 +149,9 @@ func (m *model) stepDown() tea.Cmd {
 		}
 	}
 	switch m.env.standing().Phase {
-	case ActiveLeading:
+	case state.ActiveLeading:
 		return send(confirmMsg{question: "Stop the loops, and give the lease back?", yes: end})
-	case ActiveCandidate:
+	case state.ActiveCandidate:
 		return send(confirmMsg{question: "Stand for election no longer?", yes: end})
 	}
 	return complain("it is stepping down already")
@@ -205,7 +206,7 @@ func (p ActivePlan) lines(e *env, w int) []widget.Line {
 
 // stand reads what is typed after ":active".
 func (m *model) stand(rest string) tea.Cmd {
-	if m.env.standing().Phase != ActiveOff {
+	if m.env.standing().Phase != state.ActiveOff {
 		return complain("this process stands for election already: :observe ends that")
 	}
 	loops := strings.FieldsFunc(rest, func(r rune) bool { return r == ',' || r == ' ' })
@@ -214,10 +215,10 @@ func (m *model) stand(rest string) tea.Cmd {
 
 // noStepDown says why there is nothing to end.
 func (m *model) noStepDown() string {
-	if m.env.standing().Phase == ActiveOff {
+	if m.env.standing().Phase == state.ActiveOff {
 		return "this process does not stand for election"
 	}
-	return ""
+	return m.env.without(m.env.Active != nil)
 }
 
 // electionSpan says in the header who leads, as far as this process takes part.
@@ -226,7 +227,7 @@ func (e *env) electionSpan() (widget.Span, bool) {
 	switch phase := e.standing().Phase; {
 	case in == nil:
 		return widget.Span{}, false
-	case phase == ActiveCandidate && in.Phase == state.ElectionCandidate:
+	case phase == state.ActiveCandidate && in.Phase == state.ElectionCandidate:
 		if in.Holder == "" {
 			return widget.Warn.Of("nobody leads yet"), true
 		}
@@ -235,7 +236,7 @@ func (e *env) electionSpan() (widget.Span, bool) {
 			text += " since " + e.ago(in.Since)
 		}
 		return widget.Warn.Of(text), true
-	case phase == ActiveLeading:
+	case phase == state.ActiveLeading:
 		return widget.Text.Of("we lead since " + e.ago(acquired(e.latest))), true
 	}
 	return widget.Span{}, false
@@ -264,7 +265,7 @@ func (e *env) ended() string {
 		return ""
 	}
 	then := "nothing is written any more, this process observes"
-	if s.Phase != ActiveOff {
+	if s.Phase != state.ActiveOff {
 		then = "nothing is written any more, the loops are being stopped"
 	}
 	text := fmt.Sprintf("%s %s ago: %s", strings.ToUpper(s.Ended), widget.Age(max(e.now.Sub(s.EndedAt), 0)), then)

@@ -14,7 +14,7 @@ import (
 
 // fakeActive is what a cluster says, and notes what the screen asks of it.
 type fakeActive struct {
-	ActiveStanding
+	state.ActiveChanged
 	plan    ActivePlan
 	refusal error
 	asked   []string
@@ -30,17 +30,17 @@ func (f *fakeActive) Begin(_ context.Context, plan ActivePlan, typed string) err
 	if typed != plan.Context {
 		return errors.New(typed + " is not its name")
 	}
-	f.Phase = ActiveCandidate
+	f.Phase = state.ActiveCandidate
 	return nil
 }
 
 func (f *fakeActive) End(context.Context) error {
 	f.asked = append(f.asked, "end")
-	f.Phase = ActiveOff
+	f.Phase = state.ActiveOff
 	return nil
 }
 
-func (f *fakeActive) Standing() ActiveStanding { return f.ActiveStanding }
+func (f *fakeActive) facts() []state.Event { return []state.Event{f.ActiveChanged} }
 
 var electedLease = state.Ref{Group: "coordination.k8s.io", Version: "v1", Resource: "leases", Namespace: "kube-system", Name: "kube-controller-manager"}
 
@@ -71,8 +71,8 @@ func elected(mode state.Mode, steps ...state.ElectionChanged) *state.Snapshot {
 
 var (
 	waits   = state.ElectionChanged{Phase: state.ElectionCandidate, Holder: "node-1_real", Since: testNow.Add(-3 * time.Hour), RenewTime: testNow.Add(-2 * time.Second)}
-	leads   = state.ElectionChanged{Phase: state.ElectionAcquired}
-	late    = state.ElectionChanged{Phase: state.ElectionRenewedLate, Gap: 7 * time.Second}
+	leads   = state.ElectionChanged{Phase: state.ElectionAcquired, Deadline: 9200 * time.Millisecond}
+	late    = state.ElectionChanged{Phase: state.ElectionRenewedLate, Deadline: 9200 * time.Millisecond, Gap: 7 * time.Second}
 	lost    = state.ElectionChanged{Phase: state.ElectionLost, Holder: "node-1_real", Reason: "it is held by node-1_real, which this process did not do"}
 	given   = state.ElectionChanged{Phase: state.ElectionReleased}
 	withdrw = state.ElectionChanged{Phase: state.ElectionWithdrawn}
@@ -87,14 +87,14 @@ func TestActiveIsTyped(t *testing.T) {
 	s.press(":", "type:active replicaset, deployment", "enter", "enter").has("Nothing was done.")
 	s.press("L", "type:stag", "enter").has("Active mode is refused", "stag is not its name").press("esc")
 	s.press("L", "up").hasNot("stag ").press("esc") // what was typed is not offered again
-	if got := strings.Join(f.asked, "; "); got != "prepare ; prepare replicaset,deployment; prepare ; begin stag; prepare " || f.Phase != ActiveOff {
+	if got := strings.Join(f.asked, "; "); got != "prepare ; prepare replicaset,deployment; prepare ; begin stag; prepare " || f.Phase != state.ActiveOff {
 		t.Errorf("the screen has asked: %s", got)
 	}
 	s.press("L", "type:staging", "enter").has(" CANDIDATE ", "Standing for election").hasNot("Write to context")
 	s.show(elected(state.ModeDryRunClient, waits))
 	s.has("node-1 leads since 3h")
 	s.press("L").has("Stand for election no longer?").press("n")
-	if f.Phase != ActiveCandidate {
+	if f.Phase != state.ActiveCandidate {
 		t.Error("any key was a yes")
 	}
 	s.press(":", "type:observe", "enter", "y").has("DRY-RUN=CLIENT", "stepped down")
@@ -131,7 +131,7 @@ func TestPlanDoesNotTakeKeysOfAnother(t *testing.T) {
 
 func TestActiveHeaderAndLeases(t *testing.T) {
 	f := staging()
-	f.Phase, f.Left = ActiveLeading, 8200*time.Millisecond
+	f.Phase = state.ActiveLeading
 	snap := elected(state.ModeActive, waits, leads, late)
 	s := newScreen(t, Options{Parts: Parts{Active: f}}, snap, 80, 24)
 	s.has(" ACTIVE ", "FOR REAL").press("q").has("give the lease back?").press("n")
@@ -140,10 +140,10 @@ func TestActiveHeaderAndLeases(t *testing.T) {
 	wide := newScreen(t, Options{Parts: Parts{Active: f}}, snap, 200, 60)
 	wide.press("7").golden("leases-leading-200x60")
 
-	f.Phase, f.Left, f.Ended, f.Reason, f.EndedAt = ActiveEnding, 0, "lease lost", lost.Reason, testNow.Add(-time.Second)
+	f.Phase, f.Ended, f.Reason, f.EndedAt = state.ActiveEnding, "lease lost", lost.Reason, testNow.Add(-time.Second)
 	s.show(elected(state.ModeActive, waits, leads, late, lost))
 	s.has(" STEPPING DOWN ", "LEASE LOST 1s ago: nothing is written any more, the loops are being stopped", "LOST at 05:06:06.000", "WE LOST IT")
-	f.Phase = ActiveOff
+	f.Phase = state.ActiveOff
 	gone := elected(state.ModeDryRunClient, waits, leads, lost)
 	gone = state.Fold(gone, state.Entry{Seq: 8, At: testNow, Event: state.ControllerChanged{Controller: "deployment-controller", Status: state.ControllerStopped}})
 	s.show(gone)
@@ -185,11 +185,11 @@ func TestActiveHostileText(t *testing.T) {
 		s := newScreen(t, Options{Parts: Parts{Active: f}}, elected(state.ModeDryRunClient, in), size[0], size[1])
 		s.press("L").text()
 		s.press("esc", "7").text()
-		f.Phase = ActiveCandidate
+		f.Phase = state.ActiveCandidate
 		s.press("1", "7", "enter").text()
 		if strings.ContainsAny(s.View(), "\x1b\x07\u202e\u009b") {
 			t.Error("bytes of a lease came through")
 		}
-		f.Phase = ActiveOff
+		f.Phase = state.ActiveOff
 	}
 }

@@ -20,15 +20,15 @@ type approvalsView struct {
 	// drawn is the question that the picture showed under the cursor: an answer is
 	// taken for no other, so that none is given to what came there meanwhile.
 	drawn int
+	// given has the questions that were answered, by the number of the entry that was
+	// the last one then: a later snapshot says what came of it.
+	given map[int]uint64
 }
 
 // waiting counts the questions without an answer.
 func (e *env) waiting() int {
-	if e.Approvals == nil {
-		return 0
-	}
 	n := 0
-	for _, q := range e.Approvals.Questions() {
+	for q := range e.latest.Questions() {
 		if !q.Braked {
 			n++
 		}
@@ -38,11 +38,20 @@ func (e *env) waiting() int {
 
 // braked is why no write leaves; empty where the brake is off.
 func (e *env) braked() string {
-	if e.Approvals == nil {
+	if b := e.latest.Controls.Breaker; b != nil {
+		return b.Reason
+	}
+	return ""
+}
+
+// noApprovals says why there is nothing to show of approvals: a session without any
+// has no part for them. A recording shows what it has.
+func (e *env) noApprovals() string {
+	c := e.latest.Controls
+	if e.Player != nil || c.Questions.Len() > 0 || c.Breaker != nil {
 		return ""
 	}
-	reason, _ := e.Approvals.Brake()
-	return reason
+	return e.without(e.Approvals != nil)
 }
 
 // keptLease is what follows from a write that waits while this process leads.
@@ -63,6 +72,8 @@ func (e *env) brakeAlarm() string {
 	switch {
 	case reason == "":
 		return ""
+	case e.Player != nil:
+		return "THE BRAKE IS ON, nothing is written: " + reason
 	case e.keepsLease():
 		return "THE BRAKE IS ON, the lease is kept: nobody reconciles; A, then b, releases it: " + reason
 	}
@@ -74,7 +85,7 @@ func (e *env) brakeLines(w int) []widget.Line {
 	if e.braked() == "" {
 		return nil
 	}
-	reason, since := e.Approvals.Brake()
+	reason, since := e.braked(), e.latest.Controls.Breaker.Since
 	text := "The brake is on"
 	if !since.IsZero() {
 		text += " since " + e.clock(since)
@@ -91,12 +102,13 @@ func (e *env) brakeLines(w int) []widget.Line {
 // notSent complains of a write that was approved and not sent: who said yes would take
 // it for done.
 func (m *model) notSent() tea.Cmd {
-	if m.env.Approvals == nil {
+	last := m.env.latest.Controls.NotSent
+	if last == nil || m.env.Player != nil {
 		return nil
 	}
-	n, text, reason := m.env.Approvals.NotSent()
-	more := n - m.unsent
-	m.unsent = n
+	text, reason := last.Text, last.Reason
+	more := last.NotSent - m.unsent
+	m.unsent = last.NotSent
 	switch {
 	case more <= 0:
 		return nil
@@ -157,7 +169,7 @@ func (v *approvalsView) title(e *env) string {
 	if len(v.questions) == 1 {
 		text = "1 write waits"
 	}
-	switch n := len(e.Approvals.Approved()); {
+	switch n := e.latest.Controls.Approvals.Len(); {
 	case n == 1:
 		text += ", 1 approval for more than one write"
 	case n > 1:
@@ -168,7 +180,12 @@ func (v *approvalsView) title(e *env) string {
 
 // load takes the questions for a picture.
 func (v *approvalsView) load(e *env) {
-	v.questions = e.Approvals.Questions()
+	v.questions = v.questions[:0:0]
+	for q := range e.latest.Questions() {
+		if at, given := v.given[q.ID]; !given || at != e.latest.Seq {
+			v.questions = append(v.questions, *q)
+		}
+	}
 	v.list.Sync(questionRows{e, v.questions})
 	v.list.Move(questionRows{e, v.questions}, 0)
 }
@@ -257,25 +274,28 @@ func (v *approvalsView) pressed(m *model, key string) tea.Cmd {
 func (v *approvalsView) actions(m *model) []action {
 	e := m.env
 	q, ok := v.under()
+	without := e.without(e.Approvals != nil)
 	none := ""
 	switch {
+	case without != "":
+		none = without
 	case !ok:
 		none = "no write waits"
 	case q.Braked:
 		none = "it is approved, and waits for the brake"
 	}
-	brake := action{keys: []string{"b"}, label: "brake", help: "Put the brake on: nothing is written until you release it.", do: func() tea.Cmd { return v.setBrake(e, true) }}
+	brake := action{keys: []string{"b"}, label: "brake", help: "Put the brake on: nothing is written until you release it.", off: without, do: func() tea.Cmd { return v.setBrake(e, true) }}
 	if e.braked() != "" {
 		brake.label, brake.help = "release", "Release the brake; the limits count anew."
 		brake.do = func() tea.Cmd { return v.setBrake(e, false) }
 	}
-	nothing := ""
-	if len(e.Approvals.Approved()) == 0 {
+	nothing := without
+	if nothing == "" && e.latest.Controls.Approvals.Len() == 0 {
 		nothing = "nothing is approved beyond single writes"
 	}
-	skip := ""
+	skip, whole := without, ""
 	if !ok {
-		skip = none
+		skip, whole = none, "no write waits"
 	}
 	return []action{
 		{keys: []string{"y"}, label: "yes", help: "Let this one write go.", off: none, do: func() tea.Cmd { return v.answer(e, state.AnswerYes) }},
@@ -285,7 +305,7 @@ func (v *approvalsView) actions(m *model) []action {
 		{keys: []string{"V"}, label: "verb", help: coversHelp(q, state.AnswerVerb, "with this verb"), off: firstOf(none, uncovered(q, state.AnswerVerb)), do: func() tea.Cmd { return v.sure(e, q, state.AnswerVerb) }},
 		brake,
 		{keys: []string{"w"}, label: "withdraw", help: "Withdraw all approvals for more than one write.", off: nothing, do: func() tea.Cmd { return v.withdraw(e) }},
-		{keys: []string{"enter"}, label: "whole", help: "Show the question whole, with what each answer covers.", off: skip, do: func() tea.Cmd { return send(showMsg{text: v.whole(e, q)}) }},
+		{keys: []string{"enter"}, label: "whole", help: "Show the question whole, with what each answer covers.", off: whole, do: func() tea.Cmd { return send(showMsg{text: v.whole(e, q)}) }},
 		{keys: []string{"?"}, label: "help", help: "Show these keys.", do: func() tea.Cmd { return v.help(m) }},
 		{keys: []string{"esc", "A", "q"}, label: "close", help: "Go back to the page; what waits goes on waiting.", do: func() tea.Cmd { m.approvals = nil; return nil }},
 	}
@@ -314,13 +334,17 @@ func (v *approvalsView) answer(e *env, a state.Answer) tea.Cmd {
 		return complain(errMoved.Error())
 	}
 	v.drawn = 0 // the next one has to be seen first
-	return give(e, q, a)
+	return v.give(e, q, a)
 }
 
-func give(e *env, q state.Question, a state.Answer) tea.Cmd {
+func (v *approvalsView) give(e *env, q state.Question, a state.Answer) tea.Cmd {
 	if err := e.Approvals.Answer(q.ID, a); err != nil {
 		return complain(fmt.Sprintf("answer question %d: %v", q.ID, err))
 	}
+	if v.given == nil {
+		v.given = map[int]uint64{}
+	}
+	v.given[q.ID] = e.latest.Seq
 	switch covers := q.Covers[a]; {
 	case a == state.AnswerSkip:
 		return say(fmt.Sprintf("Skipped %s.", q.Text))
@@ -335,7 +359,7 @@ func (v *approvalsView) sure(e *env, q state.Question, a state.Answer) tea.Cmd {
 	if q.ID != v.drawn {
 		return complain(errMoved.Error())
 	}
-	return send(confirmMsg{question: "From now on, let " + q.Covers[a] + " go?", yes: func() tea.Cmd { return give(e, q, a) }})
+	return send(confirmMsg{question: "From now on, let " + q.Covers[a] + " go?", yes: func() tea.Cmd { return v.give(e, q, a) }})
 }
 
 func (v *approvalsView) setBrake(e *env, on bool) tea.Cmd {
@@ -366,10 +390,10 @@ func (v *approvalsView) whole(e *env, q state.Question) widget.TextView {
 		}{{"K", state.AnswerKey}, {"C", state.AnswerController}, {"V", state.AnswerVerb}} {
 			out = append(out, widget.Fact(k.key, q.Covers[k.answer], widget.Text)...)
 		}
-		if approved := e.Approvals.Approved(); len(approved) > 0 {
+		if approved := e.latest.Controls.Approvals; approved.Len() > 0 {
 			out = append(out, widget.Line{}, widget.Heading("Approved already"))
-			for _, a := range approved {
-				out = append(out, widget.Line{widget.Text.Of(" " + a)})
+			for _, a := range approved.All() {
+				out = append(out, widget.Line{widget.Text.Of(" " + a.Covers)})
 			}
 		}
 		return out

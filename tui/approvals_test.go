@@ -21,13 +21,21 @@ type gate struct {
 	unsent    int
 }
 
-func (g *gate) NotSent() (int, string, string) {
-	return g.unsent, "delete pods shop/web-0", "the object has changed meanwhile (rv 7→8)"
+func (g *gate) facts() (out []state.Event) {
+	for _, q := range g.questions {
+		out = append(out, state.WriteHeld{Question: q})
+	}
+	for i, covers := range g.approved {
+		out = append(out, state.ApprovalGiven{Number: i + 1, Covers: covers})
+	}
+	if g.brake != "" {
+		out = append(out, state.BreakerChanged{Tripped: true, Reason: g.brake, Since: testNow})
+	}
+	if g.unsent > 0 {
+		out = append(out, state.WriteDecided{Outcome: state.WriteNotSent, NotSent: g.unsent, Text: "delete pods shop/web-0", Reason: "the object has changed meanwhile (rv 7→8)"})
+	}
+	return out
 }
-
-func (g *gate) Questions() []state.Question { return g.questions }
-func (g *gate) Approved() []string          { return g.approved }
-func (g *gate) Brake() (string, time.Time)  { return g.brake, testNow }
 
 func (g *gate) Answer(id int, a state.Answer) error {
 	for i, q := range g.questions {

@@ -23,7 +23,6 @@ type Loops interface {
 	Pause(controller string) error
 	// Resume lets go what breakpoints hold, too.
 	Resume(controller string) error
-	Paused(controller string) bool
 	// Step lets one key of a paused controller through, or one write that a
 	// breakpoint holds of it; a write that is made for no key has an empty one.
 	Step(controller, queue, key string) error
@@ -31,50 +30,26 @@ type Loops interface {
 	Drop(controller, queue, key string) error
 	// Break pauses a controller when a key matches, or before a write.
 	Break(Breakpoint) error
-	// Breakpoints lists those in force, and removed ones that still hold
-	// something. It is asked for each picture. Unbreak removes one by its number;
-	// what it holds stays held.
-	Breakpoints() []Breakpoint
+	// Unbreak removes one by its number; what it holds stays held.
 	Unbreak(number int) error
 }
 
 // Breakpoint makes a controller stop by itself.
 type Breakpoint struct {
-	Number     int
 	Controller string
 	// Key is a pattern as of path.Match, on the queue key; empty for any.
 	Key string
 	// BeforeWrite stops it when it is about to write; otherwise it stops when a
 	// worker asks for the key.
 	BeforeWrite bool
-	// Removed: it stops nothing any more, but still holds what it held.
-	Removed bool
-	Held    []Held
 }
 
-// Held is a key or a write that stands at a breakpoint.
-type Held struct {
-	Queue, Key string
-	// Write says what is to be written, "create pods shop/web-1"; empty where a
-	// key is held. A write for no key has an empty Queue and Key.
-	Write string
-	Since time.Time
-}
-
-// Approvals are the writes that wait for an answer before they leave.
+// Approvals answers for the writes that wait before they leave; which they are is
+// told by the journal, as what came of an answer.
 type Approvals interface {
-	// Questions lists them, the first asked first. It is asked for each picture.
-	Questions() []state.Question
 	Answer(id int, answer state.Answer) error
-	// Approved says in words what the answers for more than one write cover;
-	// Withdraw takes all of them back.
-	Approved() []string
+	// Withdraw takes back all answers for more than one write.
 	Withdraw() error
-	// NotSent counts the writes that were approved and not sent after all, and says of
-	// the last what it was and why. An entry of the journal follows each.
-	NotSent() (n int, text, reason string)
-	// Brake says why no write leaves, and since when; no reason where it is off.
-	Brake() (reason string, since time.Time)
 	SetBrake(on bool) error
 }
 
@@ -223,7 +198,7 @@ type Leases interface {
 }
 
 // Active takes loops of this process from a dry run to writing to a cluster for real,
-// under an election, and back.
+// under an election, and back. The journal tells how the process stands.
 type Active interface {
 	// Prepare asks the cluster, without writing, what it would mean to have these
 	// controllers write for real; where none are named, those that run. Its error
@@ -235,8 +210,6 @@ type Active interface {
 	// End stops the loops, waits for their writes, gives the lease back, and
 	// returns when the process observes again.
 	End(ctx context.Context) error
-	// Standing is how the process stands. It is asked for each picture.
-	Standing() ActiveStanding
 }
 
 // ActivePlan is what becoming active would mean.
@@ -250,32 +223,6 @@ type ActivePlan struct {
 	Controllers, Off []string
 	// Asks: their writes need a yes, or a policy's. NoWait: a live holder ends it.
 	Asks, NoWait bool
-}
-
-// ActivePhase is a step on the way to writing for real, and back.
-type ActivePhase string
-
-const (
-	ActiveOff ActivePhase = ""
-	// ActiveCandidate: it waits for the lease; what loops do is dry.
-	ActiveCandidate ActivePhase = "candidate"
-	// ActiveLeading: it holds the lease, and its loops write.
-	ActiveLeading ActivePhase = "leading"
-	// ActiveEnding: its loops are being stopped.
-	ActiveEnding ActivePhase = "stepping down"
-)
-
-// ActiveStanding is how the process stands at a moment.
-type ActiveStanding struct {
-	Phase ActivePhase
-	// Left is for how long writes may leave without another renewal, while leading.
-	Left time.Duration
-	// Ended says that active mode ended unasked, "the lease was lost", with the
-	// reason; empty where it did not.
-	Ended, Reason string
-	EndedAt       time.Time
-	// Again is why the process cannot stand for election; empty where it can.
-	Again string
 }
 
 // Connection tells how long the server has not answered.

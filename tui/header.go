@@ -57,11 +57,11 @@ func (m *model) badge() widget.Span {
 	switch {
 	case m.env.Player != nil:
 		return widget.Recording.Of(" RECORDING ")
-	case m.env.standing().Phase == ActiveLeading:
+	case m.env.standing().Phase == state.ActiveLeading:
 		return widget.Active.Of(" ACTIVE ")
-	case m.env.standing().Phase == ActiveCandidate:
+	case m.env.standing().Phase == state.ActiveCandidate:
 		return widget.Dry.Of(" CANDIDATE ")
-	case m.env.standing().Phase == ActiveEnding:
+	case m.env.standing().Phase == state.ActiveEnding:
 		return widget.Alarm.Of(" STEPPING DOWN ")
 	case m.env.standing().Ended != "" && !running(m.env.latest):
 		return widget.Alarm.Of(" OBSERVING, " + strings.ToUpper(m.env.standing().Ended) + " ")
@@ -117,7 +117,11 @@ func (m *model) headline(w int) string {
 		right = append(right, widget.Dim.Of("dropped 0"))
 	}
 	if n := e.waiting(); n > 0 {
-		right = append(right, widget.Alarm.Of(fmt.Sprintf(" %d WAIT FOR YOU: A ", n)))
+		text := " %d WAIT FOR YOU: A "
+		if e.Player != nil {
+			text = " %d WRITES HELD: A "
+		}
+		right = append(right, widget.Alarm.Of(fmt.Sprintf(text, n)))
 	}
 	return widget.Spread(e.Theme, l, right, w)
 }

@@ -36,14 +36,14 @@ func (p *queuesPage) story(e *env, k *state.Key, w int) []widget.Line {
 	if k == nil {
 		return nil
 	}
-	held, isHeld := heldKeys(e)[state.KeyID(k.Controller, k.Queue, k.Key)]
+	held := e.snap.HoldOf(k.Controller, k.Queue, k.Key)
 	out := []widget.Line{widget.Heading(k.Key)}
 	out = append(out, widget.Fact("queue", k.Queue+" of "+k.Controller, widget.Text)...)
 	out = append(out, widget.Fact("state", keyState(held, k)[0].Text+", for "+e.ago(k.Since), widget.Text)...)
-	if isHeld {
+	if held != nil {
 		out = append(out, heldLine(held))
 	}
-	if e.Loops != nil && e.Loops.Paused(k.Controller) {
+	if e.snap.Paused(k.Controller) {
 		out = append(out, widget.Line{widget.Warn.Of(" its controller is PAUSED: workers take no key, informers go on")})
 	}
 	if !k.Due.IsZero() {

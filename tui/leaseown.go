@@ -74,8 +74,9 @@ func ownElection(e *env, w int) []widget.Line {
 	out := widget.Indent(widget.Wrapped("Our election for "+in.Lease.Key()+": "+text+".", max(min(w, 120)-2, 20), style), 1)
 	const most = 3
 	out = out[:min(len(out), most)]
-	if s := e.standing(); s.Phase == ActiveLeading {
-		out = append(out, widget.Line{widget.WarnIf(s.Left < hurry).Of(" " + gateLeft(s.Left))})
+	if e.standing().Phase == state.ActiveLeading {
+		left := e.latest.WritesAllowedFor(e.now)
+		out = append(out, widget.Line{widget.WarnIf(left < hurry).Of(" " + gateLeft(left))})
 	}
 	return out
 }

@@ -21,7 +21,7 @@ func doing(what string, do func() error) tea.Cmd {
 // pauseOrResume turns the one into the other.
 func pauseOrResume(e *env, controller string) tea.Cmd {
 	loops := e.Loops
-	if loops.Paused(controller) {
+	if e.latest.Paused(controller) {
 		return doing("resume "+render.ShortName(controller), func() error { return loops.Resume(controller) })
 	}
 	return doing("pause "+render.ShortName(controller), func() error { return loops.Pause(controller) })

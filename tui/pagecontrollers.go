@@ -155,7 +155,7 @@ func lastErrorText(e *env, c *state.Controller) string {
 // controllerState is the loop's state in a word.
 func controllerState(e *env, c *state.Controller) widget.Cell {
 	switch {
-	case e.Loops != nil && e.Loops.Paused(c.Name):
+	case e.snap.Paused(c.Name) && c.Status != state.ControllerStopped && c.Status != state.ControllerFailed:
 		return widget.Word("PAUSED", widget.Warn)
 	case c.Status == state.ControllerFailed:
 		return widget.Word("failed", widget.Bad)
@@ -187,7 +187,7 @@ func (p *controllersPage) title(e *env) string {
 	}
 	where := ""
 	switch {
-	case e.standing().Phase == ActiveLeading:
+	case e.standing().Phase == state.ActiveLeading:
 		where = " here, FOR REAL, in place of the cluster's own"
 	case e.Observing, besideCluster(e):
 		where = " here; the cluster's own run elsewhere"
@@ -262,7 +262,7 @@ func (p *controllersPage) actions(e *env) []action {
 		running = "the loop runs already"
 	}
 	pause, pauseHelp := "pause", "Pause the loop's workers; its informers go on, and keys gather."
-	if e.Loops != nil && e.Loops.Paused(c.Name) {
+	if e.latest.Paused(c.Name) {
 		pause, pauseHelp = "resume", "Let the loop's workers go on."
 	}
 	pauseKeys := []string{" ", "P"}

@@ -130,31 +130,10 @@ func (p *queuesPage) rows(e *env) keyRows {
 	if e.snap.Keys.Len()+e.snap.Done.Len() <= manyKeys {
 		_ = p.refresh(e, nil) // a filter is typed, which no message tells
 	}
-	held := heldKeys(e)
-	return keyRows{p.order, e.snap, func(id string, k *state.Key) []widget.Cell { return p.cells(e, held[id], k) }}
+	return keyRows{p.order, e.snap, func(_ string, k *state.Key) []widget.Cell { return p.cells(e, k) }}
 }
 
-// heldKeys are what breakpoints hold, by KeyID.
-func heldKeys(e *env) map[string]Held {
-	if e.Loops == nil {
-		return nil
-	}
-	var held map[string]Held
-	for _, b := range e.Loops.Breakpoints() {
-		for _, h := range b.Held {
-			if held == nil {
-				held = map[string]Held{}
-			}
-			id := state.KeyID(b.Controller, h.Queue, h.Key)
-			if _, first := held[id]; !first {
-				held[id] = h
-			}
-		}
-	}
-	return held
-}
-
-func (p *queuesPage) cells(e *env, held Held, k *state.Key) []widget.Cell {
+func (p *queuesPage) cells(e *env, k *state.Key) []widget.Cell {
 	last, style := "", widget.Text
 	if n := len(k.Attempts); n > 0 {
 		last = "ok"
@@ -163,7 +142,7 @@ func (p *queuesPage) cells(e *env, held Held, k *state.Key) []widget.Cell {
 		}
 	}
 	return []widget.Cell{
-		keyState(held, k),
+		keyState(e.snap.HoldOf(k.Controller, k.Queue, k.Key), k),
 		widget.Plain(render.ShortName(k.Controller)),
 		widget.Word(k.Queue, widget.Dim),
 		widget.Plain(k.Key),
@@ -178,11 +157,11 @@ func (p *queuesPage) cells(e *env, held Held, k *state.Key) []widget.Cell {
 }
 
 // keyState is where a key stands, in a word.
-func keyState(held Held, k *state.Key) widget.Cell {
+func keyState(held *state.BreakpointHit, k *state.Key) widget.Cell {
 	switch {
-	case held.Write != "":
+	case held != nil && held.Write != "":
 		return widget.Word("HELD write", widget.Warn)
-	case !held.Since.IsZero():
+	case held != nil:
 		return widget.Word("HELD", widget.Warn)
 	}
 	styles := map[state.Phase]widget.Style{
@@ -228,14 +207,8 @@ func (p *queuesPage) title(e *env) string {
 
 // breakTitle says what breakpoints there are, and that one holds something.
 func breakTitle(e *env) string {
-	if e.Loops == nil {
-		return ""
-	}
-	points, held := e.Loops.Breakpoints(), 0
-	for _, b := range points {
-		held += len(b.Held)
-	}
-	if held > 0 {
+	c := e.snap.Controls
+	if held := c.Holds.Len(); held > 0 {
 		return fmt.Sprintf("BREAK: %d held. ", held)
 	}
 	text := ""
@@ -246,8 +219,8 @@ func breakTitle(e *env) string {
 	default:
 		text = fmt.Sprintf("PAUSED: %d loops. ", len(paused))
 	}
-	if len(points) > 0 {
-		text += fmt.Sprintf("Breakpoints: %d. ", len(points))
+	if points := c.Breakpoints.Len(); points > 0 {
+		text += fmt.Sprintf("Breakpoints: %d. ", points)
 	}
 	return text
 }
@@ -256,7 +229,7 @@ func breakTitle(e *env) string {
 func pausedLoops(e *env) []string {
 	var out []string
 	for name := range e.snap.Controllers.All() {
-		if e.Loops.Paused(name) {
+		if e.snap.Paused(name) {
 			out = append(out, name)
 		}
 	}
@@ -313,7 +286,7 @@ func (p *queuesPage) foot(e *env, k *state.Key) []widget.Line {
 	}
 	second := widget.Line{widget.Dim.Of(" at  "), widget.Text.Of(e.clock(k.Added)), widget.Dim.Of(", queue " + k.Queue + ", " + countOf(k.Syncs, "sync", "syncs"))}
 	third := widget.Line{}
-	if held, ok := heldKeys(e)[state.KeyID(k.Controller, k.Queue, k.Key)]; ok {
+	if held := e.snap.HoldOf(k.Controller, k.Queue, k.Key); held != nil {
 		third = heldLine(held)
 	} else if k.LastError != "" {
 		third = widget.Line{widget.Dim.Of(" err "), widget.BadIf(failing(k)).Of(k.LastError)}
@@ -324,7 +297,7 @@ func (p *queuesPage) foot(e *env, k *state.Key) []widget.Line {
 	return []widget.Line{first, second, third}
 }
 
-func heldLine(h Held) widget.Line {
+func heldLine(h *state.BreakpointHit) widget.Line {
 	if h.Write != "" {
 		return widget.Line{widget.Warn.Of(" HELD before: " + h.Write + " (s lets it go)")}
 	}
@@ -344,7 +317,7 @@ func (p *queuesPage) under(e *env) subject {
 		return subject{}
 	}
 	explain := string(k.Phase)
-	if _, held := heldKeys(e)[state.KeyID(k.Controller, k.Queue, k.Key)]; held {
+	if e.snap.HoldOf(k.Controller, k.Queue, k.Key) != nil {
 		explain = "held"
 	}
 	return subject{

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -17,8 +18,22 @@ import (
 type fakeLoops struct {
 	calls  []string
 	paused map[string]bool
-	points []Breakpoint
+	points []state.BreakpointChanged
+	holds  []state.BreakpointHit
 	err    error
+}
+
+func (f *fakeLoops) facts() (out []state.Event) {
+	for _, c := range slices.Sorted(maps.Keys(f.paused)) {
+		out = append(out, state.PauseChanged{Controller: c, Paused: true})
+	}
+	for _, h := range f.holds {
+		out = append(out, h)
+	}
+	for _, p := range f.points {
+		out = append(out, p)
+	}
+	return out
 }
 
 func (f *fakeLoops) did(format string, args ...any) error {
@@ -29,16 +44,13 @@ func (f *fakeLoops) did(format string, args ...any) error {
 func (f *fakeLoops) Start(_ context.Context, c string) error { return f.did("start %s", c) }
 func (f *fakeLoops) Pause(c string) error                    { f.paused[c] = true; return f.did("pause %s", c) }
 func (f *fakeLoops) Resume(c string) error                   { delete(f.paused, c); return f.did("resume %s", c) }
-func (f *fakeLoops) Paused(c string) bool                    { return f.paused[c] }
 func (f *fakeLoops) Step(c, q, k string) error               { return f.did("step %s %s %s", c, q, k) }
 func (f *fakeLoops) RetryNow(c, q, k string) error           { return f.did("retry %s %s %s", c, q, k) }
 func (f *fakeLoops) Drop(c, q, k string) error               { return f.did("drop %s %s %s", c, q, k) }
 func (f *fakeLoops) Unbreak(n int) error                     { return f.did("unbreak %d", n) }
-func (f *fakeLoops) Breakpoints() []Breakpoint               { return f.points }
 
 func (f *fakeLoops) Break(b Breakpoint) error {
-	b.Number = len(f.points) + 1
-	f.points = append(f.points, b)
+	f.points = append(f.points, state.BreakpointChanged{Number: len(f.points) + 1, Controller: b.Controller, Key: b.Key, BeforeWrite: b.BeforeWrite})
 	return f.did("break %s %q %v", b.Controller, b.Key, b.BeforeWrite)
 }
 
@@ -124,7 +136,7 @@ func TestQueuesFilters(t *testing.T) {
 			t.Errorf("%s does not fail", k.Key)
 		}
 	}
-	s.press("m").has("Queues of " + strings.Fields(p.cells(s.env, Held{}, p.order.keys[0])[1].Text())[0])
+	s.press("m").has("Queues of " + strings.Fields(p.cells(s.env, p.order.keys[0])[1].Text())[0])
 	s.press("esc").has(" Queues: ").hasNot("failures only")
 	s.press("a").hasNot(" done  ")
 	s.press("a", "/", "type:!import", "enter").hasNot("shop/import")
@@ -166,7 +178,7 @@ func TestQueuesControls(t *testing.T) {
 	loops.last(t, fmt.Sprintf("break %s %q true", k.Controller, "shop/*"))
 	s.has("Breakpoints: 2.")
 
-	loops.points[1].Held = []Held{{Queue: k.Queue, Key: k.Key, Write: "create pods shop/web-1", Since: snap.At}}
+	loops.holds = []state.BreakpointHit{{Hold: 1, Breakpoint: 2, Controller: k.Controller, Queue: k.Queue, Key: k.Key, Write: "create pods shop/web-1", Since: snap.At}}
 	s.has("BREAK: 1 held", "HELD write", "HELD before: create pods shop/web-1")
 	s.press("i").has("A breakpoint stopped this key").press("esc")
 	s.press("u").has("Breakpoints", "HELD for 1s: create pods shop/web-1", "remove breakpoint number")
@@ -245,7 +257,10 @@ func TestQueuesHostile(t *testing.T) {
 			state.Entry{Seq: snap.Seq + 2, At: at, Event: state.KeyTaken{Controller: name, Queue: name, Key: name, Sync: uint64(i + 1)}},
 			state.Entry{Seq: snap.Seq + 3, At: at, Event: state.KeyFinished{Controller: name, Queue: name, Key: name, Sync: uint64(i + 1), Failed: true, Error: name}})
 	}
-	loops := &fakeLoops{points: []Breakpoint{{Number: 1, Controller: hostileKey, Key: hostileKey, Held: []Held{{Queue: hostileKey, Key: hostileKey, Write: hostileKey, Since: testNow}}}}}
+	loops := &fakeLoops{
+		points: []state.BreakpointChanged{{Number: 1, Controller: hostileKey, Key: hostileKey}},
+		holds:  []state.BreakpointHit{{Hold: 1, Breakpoint: 1, Controller: hostileKey, Queue: hostileKey, Key: hostileKey, Write: hostileKey, Since: testNow}},
+	}
 	for _, size := range [][2]int{{60, 15}, {80, 24}, {200, 60}} {
 		o := Options{Parts: Parts{Loops: loops}, Start: int(pageQueues)}
 		s := newScreen(t, o, snap, size[0], size[1])

@@ -91,13 +91,7 @@ func (p *queuesPage) open(k *state.Key) tea.Cmd {
 func (p *queuesPage) controls(e *env, k *state.Key, nothing string) []action {
 	loops, name := e.Loops, render.ShortName(k.Controller)
 	off := firstOf(e.without(loops != nil), nothing)
-	held, paused := false, false
-	var points []Breakpoint
-	if loops != nil {
-		_, held = heldKeys(e)[state.KeyID(k.Controller, k.Queue, k.Key)]
-		paused = loops.Paused(k.Controller)
-		points = loops.Breakpoints()
-	}
+	held, paused := e.latest.HoldOf(k.Controller, k.Queue, k.Key) != nil, e.latest.Paused(k.Controller)
 	because := func(wrong bool, reason string) string {
 		if off == "" && wrong {
 			return reason
@@ -122,9 +116,9 @@ func (p *queuesPage) controls(e *env, k *state.Key, nothing string) []action {
 			step = because(busy, "a worker has it, and it stands at no breakpoint")
 		}
 	}
-	noPoints := e.without(loops != nil)
-	if noPoints == "" && len(points) == 0 {
-		noPoints = "there is no breakpoint"
+	noPoints := ""
+	if e.latest.Controls.Breakpoints.Len() == 0 {
+		noPoints = firstOf(e.without(loops != nil), "there is no breakpoint")
 	}
 	return []action{
 		{keys: []string{"P"}, label: pause, help: pauseHelp, off: off, do: func() tea.Cmd { return pauseOrResume(e, k.Controller) }},
@@ -168,9 +162,12 @@ func unbreak(e *env) tea.Cmd {
 	view := func(e *env) *widget.TextView {
 		return &widget.TextView{Title: "Breakpoints", Lines: func(w int) []widget.Line { return breakpointLines(e, w) }}
 	}
+	if loops == nil {
+		return send(openMsg{view})
+	}
 	ask := promptMsg{Label: "remove breakpoint number (empty: none): ", Complete: func(typed string) []string {
 		var out []string
-		for _, b := range loops.Breakpoints() {
+		for _, b := range e.latest.Controls.Breakpoints.All() {
 			if number := strconv.Itoa(b.Number); !b.Removed && strings.HasPrefix(number, typed) {
 				out = append(out, number)
 			}
@@ -191,11 +188,8 @@ func unbreak(e *env) tea.Cmd {
 }
 
 func breakpointLines(e *env, w int) []widget.Line {
-	if e.Loops == nil {
-		return nil
-	}
 	var out []widget.Line
-	for _, b := range e.Loops.Breakpoints() {
+	for _, b := range e.snap.Controls.Breakpoints.All() {
 		what := "when a worker asks for "
 		if b.BeforeWrite {
 			what = "before a write of "
@@ -205,7 +199,7 @@ func breakpointLines(e *env, w int) []widget.Line {
 			text += " (removed; it holds this until it is stepped or resumed)"
 		}
 		out = append(out, widget.Indent(widget.Wrapped(text, max(w-2, 20), widget.Text), 1)...)
-		for _, h := range b.Held {
+		for _, h := range e.snap.HoldsAt(b.Number) {
 			held := fmt.Sprintf("HELD for %s: %s", e.ago(h.Since), h.Key)
 			if h.Write != "" {
 				held = strings.TrimSuffix(held, h.Key) + h.Write

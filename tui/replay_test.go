@@ -164,3 +164,33 @@ func TestControllersAreSorted(t *testing.T) {
 	}
 	s.press("o").hasNot("; by ")
 }
+
+// A recording shows what was held back in its session: pauses, breakpoints, writes that
+// waited, the breaker; and its keys command nothing.
+func TestReplayShowsControls(t *testing.T) {
+	snap := busyShop(t)
+	_, k, _ := snap.Keys.At(0)
+	record := func(e state.Event) {
+		snap = state.Fold(snap, state.Entry{Seq: snap.Seq + 1, At: snap.At, Event: e})
+	}
+	for _, e := range []state.Event{
+		state.BreakpointChanged{Number: 1, Controller: k.Controller, Key: "shop/*", BeforeWrite: true},
+		state.BreakpointHit{Hold: 1, Breakpoint: 1, Controller: k.Controller, Queue: k.Queue, Key: k.Key, Write: "create pods shop/web-1"},
+		state.PauseChanged{Controller: k.Controller, Paused: true, Breakpoint: 1},
+		state.WriteHeld{Question: newGate().questions[0]},
+		state.ApprovalGiven{Number: 1, Covers: "every write of replicaset-controller"},
+	} {
+		record(e)
+	}
+	o := Options{Parts: Parts{Player: &stillPlayer{}, Missing: "this is a recording"}, Start: int(pageQueues)}
+	s := newScreen(t, o, snap, 120, 30)
+	s.has("BREAK: 1 held", " 1 WRITES HELD: A").press("A").has("1 write waits, 1 approval for more than one write").press("esc")
+	record(state.BreakerChanged{Tripped: true, Reason: "the limit of 3 writes per minute is reached"})
+	s.show(snap)
+	s.has("THE BRAKE IS ON, nothing is written: the limit of 3 writes per minute is reached")
+	s.send(jumpMsg{pageQueues, subject{kind: onKey, controller: k.Controller, queue: k.Queue, key: k.Key}})
+	s.has("HELD write").press("u").has("HELD for", "before a write of a key that matches shop/*").press("esc")
+	s.press("A").has("create pods shop/web-1").press("y").has("this is a recording").press("esc")
+	s.press("1").has("PAUSED")
+	s.press("8").has("BREAK 1: held before the write: create pods shop/web-1", "BRAKE: no write leaves any more")
+}

@@ -6,6 +6,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -28,6 +29,46 @@ var testNow = time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
 type screen struct {
 	t testing.TB
 	*model
+	// parts are the fakes that stand for parts of a session; told is what the journal
+	// has of them, and base the snapshot with it.
+	parts []reporter
+	told  []state.Event
+	base  *state.Snapshot
+}
+
+// reporter is a fake of which the journal tells something.
+type reporter interface{ facts() []state.Event }
+
+// report has the journal tell of the fakes what has changed since it did so last.
+func (s *screen) report() {
+	s.t.Helper()
+	var facts []state.Event
+	for _, p := range s.parts {
+		facts = append(facts, p.facts()...)
+	}
+	if len(s.parts) == 0 || reflect.DeepEqual(facts, s.told) {
+		return
+	}
+	s.told = facts
+	s.showBase(s.base)
+}
+
+// showBase shows a snapshot with what the fakes tell.
+func (s *screen) showBase(base *state.Snapshot) {
+	s.t.Helper()
+	if len(s.parts) > 0 {
+		for _, source := range []state.ControlSource{state.SourceBreakpoints, state.SourceApprovals, state.SourceActive} {
+			base = state.Fold(base, state.Entry{Seq: base.Seq + 1, At: base.At, Event: state.ControlsRestated{Source: source}})
+		}
+		for _, e := range s.told {
+			base = state.Fold(base, state.Entry{Seq: base.Seq + 1, At: base.At, Event: e})
+		}
+	}
+	s.base = base
+	if !s.env.paused {
+		s.env.trends.sample(base, s.options.Now(), 0)
+	}
+	s.carryOut(s.take(base))
 }
 
 // newScreen shows a snapshot in a size. Commands that wait for the journal or the
@@ -43,7 +84,13 @@ func newScreen(t testing.TB, o Options, snap *state.Snapshot, w, h int) *screen 
 		o.Now = func() time.Time { return testNow }
 	}
 	o.Journal = noJournal{}
-	s := &screen{t, newModel(ctx, o)}
+	s := &screen{t: t, model: newModel(ctx, o)}
+	for _, part := range []any{o.Loops, o.Approvals, o.Active} {
+		if p, ok := part.(reporter); ok {
+			s.parts = append(s.parts, p)
+			s.told = append(s.told, p.facts()...)
+		}
+	}
 	s.carryOut(s.page().update(shownMsg{}, s.env))
 	s.send(tea.WindowSizeMsg{Width: w, Height: h})
 	s.show(snap)
@@ -70,16 +117,15 @@ func (noJournal) Next(ctx context.Context, _ *state.Snapshot) (*state.Snapshot, 
 // next.
 func (s *screen) show(snap *state.Snapshot) {
 	s.t.Helper()
-	if !s.env.paused {
-		s.env.trends.sample(snap, s.options.Now(), 0)
-	}
-	s.carryOut(s.take(snap))
+	s.showBase(snap)
 }
 
 func (s *screen) send(msg tea.Msg) {
 	s.t.Helper()
+	s.report()
 	_, cmd := s.Update(msg)
 	s.carryOut(cmd)
+	s.report()
 }
 
 // press types keys: names as Bubble Tea has them, or text after "type:".
@@ -109,6 +155,7 @@ func keyMsg(name string) tea.KeyMsg {
 // text is the picture without styles. Each line must have the screen's width.
 func (s *screen) text() string {
 	s.t.Helper()
+	s.report()
 	lines := strings.Split(s.View(), "\n")
 	if len(lines) != s.height {
 		s.t.Errorf("the screen has %d lines, want %d", len(lines), s.height)

@@ -57,7 +57,7 @@ func mustBeSaid(e state.Event) bool {
 	case state.Note:
 		return e.Warning
 	}
-	return false
+	return state.Alarming(e)
 }
 
 func (a announced) wait() {

@@ -122,6 +122,7 @@ func (s *session) decide(d decision) {
 		options.Unasked = ownElection
 	}
 	s.approval.gate = approve.New(options)
+	s.hub.OnControlLoss(s.approval.gate.Restate)
 	if !d.ask {
 		s.note("approve", "what no rule of the policy allows is skipped; SIGUSR1 to process %d releases the brake, should it come on", os.Getpid())
 	}
@@ -168,39 +169,4 @@ func (s *session) brakeMeans(asks bool) []string {
 // never reports whether nothing that a loop writes can leave.
 func (a approval) never(controller string) bool {
 	return a.gate != nil && !a.ofCommand && !a.gate.Asks() && (a.policy == nil || !a.policy.Concerns(controller))
-}
-
-// questions are those that wait, with what the journal knows of their causes.
-func (s *session) questions() []state.Question {
-	questions := s.approval.gate.Questions()
-	if len(questions) == 0 {
-		return nil
-	}
-	snap := s.hub.Snapshot()
-	for i := range questions {
-		questions[i].Why = whyOf(snap, questions[i])
-	}
-	return questions
-}
-
-// whyOf says in a line why something is written: the sync, and the event that
-// caused it as far as the journal knows. Of a program of the user's own nothing is
-// known but what it calls itself.
-func whyOf(snap *state.Snapshot, q state.Question) string {
-	if q.Client != "" {
-		return "the client " + q.Client
-	}
-	cause := q.Cause
-	text := cause.String()
-	if cause.Kind != state.CauseSync {
-		return text
-	}
-	key := snap.Key(cause.Controller, cause.Queue, cause.Key)
-	if key == nil {
-		return text
-	}
-	if run, _, running := key.Running(); running && run.Sync == cause.Sync && run.Cause.Kind != "" {
-		text += " ← " + run.Cause.String()
-	}
-	return text
 }

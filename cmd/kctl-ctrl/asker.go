@@ -152,7 +152,7 @@ func (a *asker) look(ctx context.Context) {
 	}
 	if next != nil {
 		a.hold(ctx)
-		next.Why = whyOf(a.s.hub.Snapshot(), *next)
+		next.Why = a.s.hub.Snapshot().Why(*next)
 		a.asked = next
 		a.show(open-1, maxFields)
 		a.since = time.Now()

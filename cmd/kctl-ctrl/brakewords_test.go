@@ -34,9 +34,9 @@ func TestBrakeLine(t *testing.T) {
 		}
 		s.approval.gate.Brake("the test")
 		said := ""
-		for entry := range s.hub.Flush().Notes.All() {
-			if n, ok := entry.Event.(state.Note); ok && strings.HasPrefix(n.Text, "BRAKE") {
-				said = n.Text
+		for entry := range s.hub.Flush().Recent.All() {
+			if e, ok := entry.Event.(state.BreakerChanged); ok {
+				said = state.DescribeParts(e).Text
 			}
 		}
 		if want := "BRAKE: no write leaves any more, until it is released: " + c.want; said != want {

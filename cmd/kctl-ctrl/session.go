@@ -106,6 +106,7 @@ const maxLogVerbosity = 7
 func newSession(o sessionOptions) (*session, error) {
 	s := &session{hub: hub.New(hub.Options{}), writes: settle.NewWrites(nil)}
 	s.tap = tap.New(s.hub)
+	s.hub.OnControlLoss(s.tap.Restate)
 	s.watches = connect.NewWatches(s.hub)
 	out, err := openLog(o.logFile)
 	if err != nil {

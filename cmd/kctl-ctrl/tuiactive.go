@@ -28,14 +28,14 @@ type screenActive struct {
 	dry     *rest.Config
 	dryMode state.Mode
 
-	mu    sync.Mutex
-	phase tui.ActivePhase
-	term  *tenure
+	mu sync.Mutex
+	// is the standing that the journal was told last.
+	is   state.ActiveChanged
+	term *tenure
 	// cancel ends the term, with the reason; over is closed when it has ended.
 	cancel  context.CancelCauseFunc
 	over    chan struct{}
 	closing bool
-	said    tui.ActiveStanding // Ended, Reason, EndedAt, Again
 }
 
 var _ tui.Active = (*screenActive)(nil)
@@ -44,7 +44,22 @@ var _ tui.Active = (*screenActive)(nil)
 func newScreenActive(o *tuiOptions, s *session) *screenActive {
 	a := &screenActive{o: o, s: s}
 	a.dry, a.dryMode = s.connection()
+	s.hub.OnControlLoss(a.restate)
 	return a
+}
+
+// stands changes how the process stands, and tells the journal. The caller holds mu.
+func (a *screenActive) stands(is state.ActiveChanged) {
+	a.is = is
+	a.s.hub.Record(is)
+}
+
+// restate tells the journal again how the process stands, after entries were lost.
+func (a *screenActive) restate() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.s.hub.Record(state.ControlsRestated{Source: state.SourceActive})
+	a.s.hub.Record(a.is)
 }
 
 var (
@@ -92,7 +107,10 @@ func (a *screenActive) Prepare(ctx context.Context, names []string) (tui.ActiveP
 // run.
 func (a *screenActive) standing(names []string) (standing, error) {
 	c := *a.s.foreign
-	switch again := a.Standing().Again; {
+	a.mu.Lock()
+	again := a.is.Again
+	a.mu.Unlock()
+	switch {
 	case again != "":
 		return c, errors.New(again)
 	case !elects(a.o.flags, c.target):
@@ -124,11 +142,11 @@ func (a *screenActive) Begin(ctx context.Context, plan tui.ActivePlan, typed str
 		return err
 	}
 	a.mu.Lock()
-	if a.phase != tui.ActiveOff || a.closing {
+	if a.is.Phase != state.ActiveOff || a.closing {
 		a.mu.Unlock()
 		return errors.New("this process stands for election already")
 	}
-	a.phase, a.said = tui.ActiveCandidate, tui.ActiveStanding{}
+	a.stands(state.ActiveChanged{Phase: state.ActiveCandidate})
 	a.mu.Unlock()
 
 	t, err := a.o.stand(ctx, a.s, c, confirmed, func(string) {})
@@ -138,7 +156,7 @@ func (a *screenActive) Begin(ctx context.Context, plan tui.ActivePlan, typed str
 		err = errSessionEnds
 	}
 	if err != nil {
-		a.phase = tui.ActiveOff
+		a.stands(state.ActiveChanged{})
 		return explain.Cause(ctx, err)
 	}
 	var running context.Context
@@ -155,7 +173,7 @@ func (a *screenActive) serve(ctx context.Context, cancel context.CancelCauseFunc
 	err := t.acquire(ctx)
 	acquired := err == nil
 	if acquired {
-		a.set(tui.ActiveLeading)
+		a.set(state.ActiveLeading)
 		go func() {
 			select {
 			case <-t.e.Lost():
@@ -210,24 +228,25 @@ func (a *screenActive) conclude(t *tenure, reason error, acquired bool) {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.phase, a.said.Again = tui.ActiveOff, again
+	over := a.is
+	over.Phase, over.Again = state.ActiveOff, again
+	a.stands(over)
 }
 
 // ends says how a term ends, where the user did not end it.
 func (a *screenActive) ends(t *tenure, reason error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.phase = tui.ActiveEnding
+	is := state.ActiveChanged{Phase: state.ActiveEnding}
 	var lost *election.LostError
 	switch {
 	case errors.Is(reason, errSteppedDown), errors.Is(reason, errSessionEnds):
-		return
 	case errors.As(reason, &lost):
-		a.said.Ended, a.said.Reason = "lease lost", lost.Reason
+		is.Ended, is.Reason, is.EndedAt = "lease lost", lost.Reason, time.Now().UTC()
 	default:
-		a.said.Ended, a.said.Reason = "not active", exit.Printable(reason)
+		is.Ended, is.EndedAt, is.Reason = "not active", time.Now().UTC(), exit.Printable(reason)
 	}
-	a.said.EndedAt = time.Now()
+	a.stands(is)
 }
 
 // observe has the session go on without a loop, where all have ended.
@@ -259,6 +278,11 @@ func (a *screenActive) End(ctx context.Context) error {
 	over := a.end(errSteppedDown)
 	if over == nil {
 		return errors.New("this process does not stand for election")
+	}
+	for _, c := range a.s.manager.Load().Statuses() {
+		if c.Status == state.ControllerRunning || c.Status == state.ControllerStarting {
+			a.s.hub.Record(state.ControllerRequested{Controller: c.Controller, Action: state.ActionStop})
+		}
 	}
 	select {
 	case <-over:
@@ -295,28 +319,12 @@ func (a *screenActive) stop(ctx context.Context) error {
 	}
 }
 
-func (a *screenActive) set(phase tui.ActivePhase) {
+func (a *screenActive) set(phase state.ActivePhase) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.phase = phase
-}
-
-// Standing implements tui.Active. That the lease is lost is told before the loops
-// have ended.
-func (a *screenActive) Standing() tui.ActiveStanding {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	s := a.said
-	s.Phase = a.phase
-	if a.phase != tui.ActiveLeading {
-		return s
-	}
-	s.Left = a.term.e.Left()
-	var lost *election.LostError
-	if errors.As(a.term.e.Err(), &lost) {
-		s.Phase, s.Ended, s.Reason, s.EndedAt = tui.ActiveEnding, "lease lost", lost.Reason, time.Now()
-	}
-	return s
+	is := a.is
+	is.Phase = phase
+	a.stands(is)
 }
 
 // writesForReal reports whether the session's loops write to a cluster of others.

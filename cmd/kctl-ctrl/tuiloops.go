@@ -15,9 +15,8 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
-// screenLoops are the session's loops in the hands of the screen. What the user
-// does with them is noted in the journal, so that a recording tells why a loop
-// stood still.
+// screenLoops are the session's loops in the hands of the screen. The journal tells
+// what the user does with them, so that a recording says why a loop stood still.
 type screenLoops struct{ s *session }
 
 // newLoops gives the loops of a session to a screen. It may be made before the
@@ -46,7 +45,7 @@ func (l screenLoops) Start(ctx context.Context, controller string) error {
 		// The screen names the loop itself.
 		return explain.Cause(ctx, trimmedError{err, "start " + controller + ": "})
 	}
-	l.s.note("controllers", "%s was started by the user", render.ShortName(controller))
+	l.s.hub.Record(state.ControllerRequested{Controller: controller, Action: state.ActionStart})
 	return nil
 }
 
@@ -84,46 +83,39 @@ func (l screenLoops) Pause(controller string) error {
 		return err
 	}
 	l.s.tap.Pause(controller)
-	l.s.note(controller, "paused by the user: its workers wait, its informers go on")
 	return nil
 }
 
 // Resume implements tui.Loops.
 func (l screenLoops) Resume(controller string) error {
-	if !l.Paused(controller) {
+	if !l.s.tap.Paused(controller) {
 		return errors.New("it is not paused")
 	}
 	l.s.tap.Resume(controller)
-	l.s.note(controller, "resumed by the user")
 	return nil
 }
 
-// Paused implements tui.Loops.
-func (l screenLoops) Paused(controller string) bool { return l.s.tap.Paused(controller) }
-
 // Step implements tui.Loops.
 func (l screenLoops) Step(controller, queue, key string) error {
-	return l.control(controller, key, "let one step through", l.s.tap.Step(controller, queue, key))
+	return l.did(state.KeyStepped{Controller: controller, Queue: queue, Key: key}, l.s.tap.Step(controller, queue, key))
 }
 
 // RetryNow implements tui.Loops.
 func (l screenLoops) RetryNow(controller, queue, key string) error {
-	return l.control(controller, key, "made ready at once", l.s.tap.RetryNow(controller, queue, key))
+	return l.did(state.KeyRetried{Controller: controller, Queue: queue, Key: key}, l.s.tap.RetryNow(controller, queue, key))
 }
 
-// Drop implements tui.Loops. The tap has told the journal of it.
+// Drop implements tui.Loops. The tap tells the journal of it.
 func (l screenLoops) Drop(controller, queue, key string) error {
 	return reasonOf(l.s.tap.Drop(controller, queue, key))
 }
 
-func (l screenLoops) control(controller, key, what string, err error) error {
+// did records what the user has done, unless it failed.
+func (l screenLoops) did(e state.Event, err error) error {
 	if err != nil {
 		return reasonOf(err)
 	}
-	if key == "" {
-		key = "a write for no key"
-	}
-	l.s.note(controller, "%s was %s by the user", key, what)
+	l.s.hub.Record(e)
 	return nil
 }
 
@@ -140,43 +132,9 @@ func (l screenLoops) Break(b tui.Breakpoint) error {
 	if err := l.hasQueue(b.Controller); err != nil {
 		return err
 	}
-	number, err := l.s.tap.Break(tap.Breakpoint{Controller: b.Controller, Key: b.Key, BeforeWrite: b.BeforeWrite})
-	if err != nil {
-		return err
-	}
-	l.s.note(b.Controller, "breakpoint %d was set: %s", number, describeBreakpoint(b))
-	return nil
-}
-
-func describeBreakpoint(b tui.Breakpoint) string {
-	what, key := "before a worker takes", "any key"
-	if b.Key != "" {
-		key = "a key that matches " + b.Key
-	}
-	if b.BeforeWrite {
-		what = "before a write of"
-	}
-	return what + " " + key
-}
-
-// Breakpoints implements tui.Loops.
-func (l screenLoops) Breakpoints() []tui.Breakpoint {
-	var out []tui.Breakpoint
-	for _, b := range l.s.tap.Breakpoints() {
-		p := tui.Breakpoint{Number: b.Number, Controller: b.Controller, Key: b.Key, BeforeWrite: b.BeforeWrite, Removed: b.Removed}
-		for _, h := range b.Held {
-			p.Held = append(p.Held, tui.Held{Queue: h.Queue, Key: h.Key, Write: h.Write, Since: h.Since})
-		}
-		out = append(out, p)
-	}
-	return out
+	_, err := l.s.tap.Break(tap.Breakpoint{Controller: b.Controller, Key: b.Key, BeforeWrite: b.BeforeWrite})
+	return err
 }
 
 // Unbreak implements tui.Loops.
-func (l screenLoops) Unbreak(number int) error {
-	if err := l.s.tap.Unbreak(number); err != nil {
-		return err
-	}
-	l.s.note("controllers", "breakpoint %d was removed", number)
-	return nil
-}
+func (l screenLoops) Unbreak(number int) error { return l.s.tap.Unbreak(number) }

@@ -85,10 +85,12 @@ func TestScreenLoops(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	held := func() []tui.Held {
-		var all []tui.Held
-		for _, b := range loops.Breakpoints() {
-			all = append(all, b.Held...)
+	// What is held is told by the journal.
+	held := func() []*state.BreakpointHit {
+		snap := s.hub.Flush()
+		var all []*state.BreakpointHit
+		for _, b := range snap.Controls.Breakpoints.All() {
+			all = append(all, snap.HoldsAt(b.Number)...)
 		}
 		return all
 	}
@@ -114,8 +116,8 @@ func TestScreenLoops(t *testing.T) {
 	if h.Key != "default/web" || !strings.HasPrefix(h.Write, "create replicasets.apps default/web-") && !strings.HasPrefix(h.Write, "update deployments.apps") {
 		t.Errorf("held %+v", h)
 	}
-	if n := replicaSets(); n != 0 || !loops.Paused(deployment) {
-		t.Errorf("%d ReplicaSets are there before the step; paused %v", n, loops.Paused(deployment))
+	if n, paused := replicaSets(), s.hub.Flush().Paused(deployment); n != 0 || !paused {
+		t.Errorf("%d ReplicaSets are there before the step; paused %v", n, paused)
 	}
 	eventually(t, "the ReplicaSet comes, step by step", func() bool {
 		for _, h := range held() {

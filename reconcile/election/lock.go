@@ -143,6 +143,7 @@ func (l *lock) wrote(at time.Duration, record resourcelock.LeaderElectionRecord,
 		e.leading = true
 	}
 	event := e.event(state.ElectionAcquired)
+	event.Deadline = e.gate.deadline
 	e.mu.Unlock()
 	e.works(again)
 	switch {

@@ -251,6 +251,27 @@ func TestRecordingSurvivesDamage(t *testing.T) {
 	}
 }
 
+// Another version with the same number is read, and what it has more is counted.
+func TestLaterRecording(t *testing.T) {
+	for _, version := range []string{RecordingAPIVersion, "kctl-ctrl.dev/v1beta2", "kctl-ctrl.dev/v1"} {
+		file := `{"apiVersion":"` + version + `","kind":"Recording","later":1}
+{"seq":1,"at":"2026-01-02T15:04:05Z","type":"Levitated","event":{"height":3}}
+`
+		dec, err := NewDecoder(strings.NewReader(file))
+		if err != nil {
+			t.Errorf("%s: %v", version, err)
+			continue
+		}
+		e, err := dec.Next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n, _ := Fold(nil, e).Unknown.Get("Levitated"); n != 1 {
+			t.Errorf("%s: counted %d", version, n)
+		}
+	}
+}
+
 func TestNotARecording(t *testing.T) {
 	for file, want := range map[string]string{
 		"":                             "it is empty",
@@ -259,7 +280,8 @@ func TestNotARecording(t *testing.T) {
 		`{"seq":1,"type":"Note"}`:      "not a header",
 		`{"kind":"Recording"}`:         `of version ""`,
 		strings.Repeat("y", maxLine+9): "not a header",
-		`{"apiVersion":"kctl-ctrl.dev/v9","kind":"Recording"}`: `of version "kctl-ctrl.dev/v9"`,
+		`{"apiVersion":"kctl-ctrl.dev/v9","kind":"Recording"}`:  `of version "kctl-ctrl.dev/v9"`,
+		`{"apiVersion":"kctl-ctrl.dev/v10","kind":"Recording"}`: `of version "kctl-ctrl.dev/v10"`,
 	} {
 		if _, err := NewDecoder(strings.NewReader(file)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.40q: error %v, want one with %q", file, err, want)
