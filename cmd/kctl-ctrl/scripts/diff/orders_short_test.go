@@ -2,7 +2,7 @@
 
 package diff
 
-// orders are the orders in which each set is tried, beside the one it is written in.
+// orders are the orders in which each set is tried.
 var orders = map[string][]order{
 	"everything": {{seed: 1, pads: 50}},
 	"refused":    {{seed: 1, pads: 50}},
