@@ -41,7 +41,7 @@ func TestReadme(t *testing.T) {
 		t.Fatalf("%s: %v\n%s", run[0], err, out)
 	}
 	loops := regexp.MustCompile(`controllers +([0-9]+) loops run`).FindSubmatch(out)
-	claimed := regexp.MustCompile(`([0-9]+) control loops`).FindSubmatch(text)
+	claimed := regexp.MustCompile(`([0-9]+) controllers`).FindSubmatch(text)
 	if loops == nil || claimed == nil || !bytes.Equal(loops[1], claimed[1]) {
 		t.Errorf("the README claims %q, the program says %q", claimed, loops)
 	}
