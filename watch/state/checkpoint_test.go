@@ -76,3 +76,13 @@ func TestCheckpointContinuesAJournal(t *testing.T) {
 		})
 	}
 }
+
+// A queue that a checkpoint does not call stalled is not: what was folded before a
+// checkpoint does not count.
+func TestCheckpointOfAQueueThatWasStalled(t *testing.T) {
+	s := Fold(NewSnapshot(Limits{}), Entry{Seq: 1, At: base, Event: QueueStalled{Controller: "c", Queue: "q", Key: "k", Ready: 1, Idle: 1}})
+	s = Fold(s, Entry{Seq: 2, At: base, Event: Checkpoint{Queue: &CheckpointQueue{Queue{Controller: "c", Name: "q", Durations: new(Histogram), Waits: new(Histogram)}}}})
+	if n := s.stalled.Len(); n != 0 {
+		t.Errorf("%d queues are stalled", n)
+	}
+}

@@ -89,7 +89,9 @@ func (f *folder) restoreQueue(row Queue) {
 	row.Controller, row.Name, row.Depths = q.Controller, q.Name, q.Depths
 	row.Durations, row.Waits = row.Durations.clone(), row.Waits.clone()
 	stalled := row.Stalled
+	row.Stalled = nil
 	*q = row
+	f.setStalled(q, nil)
 	if stalled != nil {
 		f.queueStalled(*stalled)
 	}
