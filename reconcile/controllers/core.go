@@ -111,7 +111,11 @@ func buildGarbageCollector(ctx context.Context, s *scope) ([]loop, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := garbagecollector.NewComposedGarbageCollector(ctx, s.client, objects, s.restMapper, s.graphBuilder(ctx))
+	graph, err := s.graphBuilder(ctx)
+	if err != nil {
+		return nil, err
+	}
+	c, err := garbagecollector.NewComposedGarbageCollector(ctx, s.client, objects, s.restMapper, graph)
 	if err != nil {
 		return nil, err
 	}

@@ -51,6 +51,11 @@ type Config struct {
 	// impersonate is off; the token controller has none, and acts as the user.
 	Impersonate bool
 
+	// Untapped lets a controller run that the Taps do not fit, as after an update of
+	// upstream's code: what it does per key is not recorded then, and nobody sees whether it
+	// is idle. Otherwise it is off.
+	Untapped bool
+
 	// Taps and Recorder may be nil. Recorder is told of each change of a
 	// controller's status, with the Manager locked.
 	Taps     Taps
@@ -205,9 +210,12 @@ func (m *Manager) startInformers() {
 func (m *Manager) makeRow(ctx context.Context, r *Descriptor) error {
 	loops, err := m.buildRow(ctx, r)
 	var absent notServed
+	var misfit notObserved
 	switch {
 	case errors.As(err, &absent):
 		m.set(r, state.ControllerOff, absent.Error())
+	case errors.As(err, &misfit):
+		m.set(r, state.ControllerOff, misfit.Error())
 	case err != nil:
 		m.set(r, state.ControllerFailed, err.Error())
 	default:
@@ -285,14 +293,32 @@ func (m *Manager) buildRow(ctx context.Context, r *Descriptor) (loops []loop, er
 	}
 	for _, l := range loops {
 		specs, err := r.Specs(l.name)
-		if err == nil {
-			err = m.taps.Attach(r.Name, l.target, specs...)
-		}
 		if err != nil {
 			return nil, fmt.Errorf("attach taps to %s: %w", loopID(r, l), err)
 		}
+		if err := m.taps.Attach(r.Name, l.target, specs...); err != nil {
+			if err := m.untapped(r.Name, err); err != nil {
+				return nil, err
+			}
+		}
 	}
 	return loops, nil
+}
+
+// notObserved is why the taps do not fit a controller.
+type notObserved struct{ why error }
+
+func (e notObserved) Error() string { return fmt.Sprintf("it cannot be observed: %v", e.why) }
+func (e notObserved) Unwrap() error { return e.why }
+
+// untapped returns an error that turns a controller off which cannot be observed, or
+// notes that it runs all the same.
+func (m *Manager) untapped(controller string, why error) error {
+	if !m.cfg.Untapped {
+		return notObserved{why}
+	}
+	m.record(state.Note{Source: controller, Warning: true, Text: fmt.Sprintf("it runs untapped, its keys and causes are not recorded: %v", why)})
+	return nil
 }
 
 // launch starts the loops of a row that was built.

@@ -100,14 +100,14 @@ type recordingTaps struct {
 	attached  map[string][]any
 }
 
-func (r *recordingTaps) Informers(controller string, _ informers.SharedInformerFactory) informers.SharedInformerFactory {
+func (r *recordingTaps) Informers(controller string, _ informers.SharedInformerFactory) (informers.SharedInformerFactory, error) {
 	cfg := rest.CopyConfig(r.base)
 	cfg.UserAgent, cfg.QPS = "informers of "+controller, -1
 	f := informers.NewSharedInformerFactory(kubernetes.NewForConfigOrDie(cfg), 0)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.factories[controller] = f
-	return f
+	return f, nil
 }
 
 // Run starts a controller's informers when its loop runs; its constructor is
@@ -346,10 +346,62 @@ func (misfitTaps) Attach(controller string, _ any, _ ...tap.Spec) error {
 
 func TestAttachFails(t *testing.T) {
 	m := start(t, newEmptyCluster(t), []string{"--controllers=job,cronjob"}, func(c *Config) { c.Taps = misfitTaps{} })
-	want := map[string]string{"job-controller": "attach taps to job-controller: no field queue"}
+	want := map[string]string{"job-controller": "it cannot be observed: no field queue"}
 	if diff := cmp.Diff(want, offList(m)); diff != "" {
 		t.Errorf("failed (- want, + got):\n%s", diff)
 	}
+	if s := statusOf(m, "job-controller"); s != state.ControllerOff {
+		t.Errorf("job-controller is %s", s)
+	}
+	within(t, "the other one runs", func() bool { return statusOf(m, "cronjob-controller") == state.ControllerRunning })
+	stop(t, m)
+}
+
+// Where it is asked for, it runs unobserved, and the journal says so.
+func TestUntapped(t *testing.T) {
+	for name, taps := range map[string]Taps{"Attach": misfitTaps{}, "Informers": strangeTaps{}} {
+		var mu sync.Mutex
+		var notes []state.Note
+		m := start(t, newEmptyCluster(t), []string{"--controllers=job,cronjob"}, func(c *Config) {
+			c.Taps, c.Untapped = taps, true
+			c.Recorder = state.RecorderFunc(func(e state.Event) {
+				mu.Lock()
+				defer mu.Unlock()
+				if n, ok := e.(state.Note); ok {
+					notes = append(notes, n)
+				}
+			})
+		})
+		within(t, "both run", func() bool {
+			return statusOf(m, "job-controller") == state.ControllerRunning && statusOf(m, "cronjob-controller") == state.ControllerRunning
+		})
+		stop(t, m)
+		mu.Lock()
+		if len(notes) == 0 || notes[0].Source != "job-controller" || !notes[0].Warning || !strings.Contains(notes[0].Text, "it runs untapped") {
+			t.Errorf("%s: notes %+v", name, notes)
+		}
+		mu.Unlock()
+	}
+}
+
+// strangeTaps do not know the factory that job-controller gets its informers from.
+type strangeTaps struct{ noTaps }
+
+func (strangeTaps) Informers(controller string, f informers.SharedInformerFactory) (informers.SharedInformerFactory, error) {
+	if controller == "job-controller" {
+		return nil, errors.New("no field namespace")
+	}
+	return f, nil
+}
+
+// A factory that the taps do not know turns off the controllers that it was for.
+func TestInformersFail(t *testing.T) {
+	m := start(t, newEmptyCluster(t), []string{"--controllers=job,cronjob"}, func(c *Config) { c.Taps = strangeTaps{} })
+	want := map[string]string{"job-controller": "it cannot be observed: no field namespace"}
+	if diff := cmp.Diff(want, offList(m)); diff != "" {
+		t.Errorf("off (- want, + got):\n%s", diff)
+	}
+	stop(t, m)
 }
 
 func TestStartOnce(t *testing.T) {

@@ -32,8 +32,13 @@ type world struct {
 	informersStarted chan struct{}
 	resyncPeriod     func() time.Duration
 
+	// untapped is told why a controller cannot be observed, and returns an error if it
+	// may not run then.
+	untapped func(controller string, why error) error
+
 	graphOnce sync.Once
 	graph     *garbagecollector.GraphBuilder
+	graphErr  error
 }
 
 // scope is the world as one row sees it while it is built: its own client, and
@@ -54,14 +59,20 @@ func (w *world) scope(r *Descriptor) (*scope, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &scope{
-		world:                 w,
-		name:                  r.Name,
-		client:                client,
-		workers:               r.workerCount(w.component),
-		SharedInformerFactory: w.taps.Informers(r.Name, w.informers),
-		objectOrMetadata:      w.taps.ObjectOrMetadata(r.Name, w.objectOrMetadata),
-	}, nil
+	s := &scope{world: w, name: r.Name, client: client, workers: r.workerCount(w.component)}
+	if s.SharedInformerFactory, err = w.taps.Informers(r.Name, w.informers); err != nil {
+		if err := w.untapped(r.Name, err); err != nil {
+			return nil, err
+		}
+		s.SharedInformerFactory = w.informers
+	}
+	if s.objectOrMetadata, err = w.taps.ObjectOrMetadata(r.Name, w.objectOrMetadata); err != nil {
+		if err := w.untapped(r.Name, err); err != nil {
+			return nil, err
+		}
+		s.objectOrMetadata = w.objectOrMetadata
+	}
+	return s, nil
 }
 
 // restConfig returns a copy for clients other than the typed one.
@@ -70,16 +81,22 @@ func (s *scope) restConfig() (*rest.Config, error) { return s.clients.Config(s.n
 // graphBuilder returns the dependency graph, which the garbage collector fills
 // and the storage version migrator reads. Its handlers and queues are the
 // garbage collector's, whoever asks first.
-func (w *world) graphBuilder(ctx context.Context) *garbagecollector.GraphBuilder {
+func (w *world) graphBuilder(ctx context.Context) (*garbagecollector.GraphBuilder, error) {
 	w.graphOnce.Do(func() {
+		informers, err := w.taps.ObjectOrMetadata(names.GarbageCollectorController, w.objectOrMetadata)
+		if err != nil {
+			informers = w.objectOrMetadata
+			if w.graphErr = w.untapped(names.GarbageCollectorController, err); w.graphErr != nil {
+				return
+			}
+		}
 		ignored := map[schema.GroupResource]struct{}{}
 		for _, r := range w.component.GarbageCollectorController.GCIgnoredResources {
 			ignored[schema.GroupResource{Group: r.Group, Resource: r.Resource}] = struct{}{}
 		}
-		w.graph = garbagecollector.NewDependencyGraphBuilder(ctx, w.metadata, w.restMapper, ignored,
-			w.taps.ObjectOrMetadata(names.GarbageCollectorController, w.objectOrMetadata), w.informersStarted)
+		w.graph = garbagecollector.NewDependencyGraphBuilder(ctx, w.metadata, w.restMapper, ignored, informers, w.informersStarted)
 	})
-	return w.graph
+	return w.graph, w.graphErr
 }
 
 // pool is the one loop of a row whose Run takes the number of workers.

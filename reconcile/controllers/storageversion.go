@@ -111,7 +111,11 @@ func buildStorageVersionMigrator(ctx context.Context, s *scope) ([]loop, error) 
 	}
 
 	migrations := s.Storagemigration().V1().StorageVersionMigrations()
-	migration := storageversionmigrator.NewSVMController(ctx, s.client, objects, migrations, s.name, s.restMapper, s.graphBuilder(ctx))
+	graph, err := s.graphBuilder(ctx)
+	if err != nil {
+		return nil, err
+	}
+	migration := storageversionmigrator.NewSVMController(ctx, s.client, objects, migrations, s.name, s.restMapper, graph)
 	version := storageversionmigrator.NewResourceVersionController(ctx, s.client, disco, meta, migrations, s.restMapper)
 	custom := storageversionmigrator.NewCustomResourceController(ctx, s.client, migrations,
 		crds.ApiextensionsV1().CustomResourceDefinitions())

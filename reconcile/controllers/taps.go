@@ -12,22 +12,24 @@ import (
 )
 
 // Taps is where this package lets an observer in; *tap.Tap of reconcile/tap is
-// one. The methods other than Run are called on the goroutine of Start or
+// one. An error of Informers, ObjectOrMetadata or Attach means that the controller
+// cannot be observed: it is off, or runs unobserved where Config.Untapped allows it.
+// The methods other than Run are called on the goroutine of Start or
 // StartMore, one at a time, before the loop that they are about runs.
 type Taps interface {
 	// Informers returns a view of f for one controller. Starting the view
 	// starts f.
-	Informers(controller string, f informers.SharedInformerFactory) informers.SharedInformerFactory
+	Informers(controller string, f informers.SharedInformerFactory) (informers.SharedInformerFactory, error)
 	// ObjectOrMetadata is the same for the two controllers (garbage collector,
 	// resource quota) that have informers for types they do not know.
-	ObjectOrMetadata(controller string, f informerfactory.InformerFactory) informerfactory.InformerFactory
+	ObjectOrMetadata(controller string, f informerfactory.InformerFactory) (informerfactory.InformerFactory, error)
 	// Hold is called before a controller is built, and release when Attach was
 	// called for its loops, or will not be: meanwhile the handlers that the
 	// controller adds get no events.
 	Hold(controller string) (release func())
 	// Attach is given the pointer to upstream's struct and its queues, between its
-	// construction and its Run, for each loop of the controller. An error keeps the
-	// controller from running.
+	// construction and its Run, for each loop of the controller. After an error the
+	// controller works as it did before.
 	Attach(controller string, target any, queues ...tap.Spec) error
 	// Run calls fn on the same goroutine, marked as the controller's.
 	Run(ctx context.Context, controller string, fn func(context.Context))
@@ -38,12 +40,12 @@ type Taps interface {
 // noTaps observes nothing.
 type noTaps struct{}
 
-func (noTaps) Informers(_ string, f informers.SharedInformerFactory) informers.SharedInformerFactory {
-	return f
+func (noTaps) Informers(_ string, f informers.SharedInformerFactory) (informers.SharedInformerFactory, error) {
+	return f, nil
 }
 
-func (noTaps) ObjectOrMetadata(_ string, f informerfactory.InformerFactory) informerfactory.InformerFactory {
-	return f
+func (noTaps) ObjectOrMetadata(_ string, f informerfactory.InformerFactory) (informerfactory.InformerFactory, error) {
+	return f, nil
 }
 
 func (noTaps) Hold(string) func() { return func() {} }

@@ -89,6 +89,7 @@ func (m *Manager) enter(ctx context.Context) error {
 		restMapper:       mapper,
 		informersStarted: make(chan struct{}),
 		resyncPeriod:     resync,
+		untapped:         m.untapped,
 	})
 	return nil
 }

@@ -273,7 +273,7 @@ func TestAttachRefuses(t *testing.T) {
 		} {
 			err := tp.Attach("ctl", tt.target, tt.spec)
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
-				t.Errorf("%s at %v: %v, want it to say %q", tt.spec.Name(), tt.spec.Paths(), err, tt.want)
+				t.Errorf("%s at %v: %v, want it to say %q", tt.spec.Name(), tt.spec.paths, err, tt.want)
 			}
 		}
 		if err := tp.Attach("ctl", c, Of("q", "plain", mirrorItem.describe)); err != nil {

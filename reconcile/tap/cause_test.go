@@ -27,7 +27,7 @@ func TestLabelLayout(t *testing.T) {
 	before := goroutineLabels()
 	defer setGoroutineLabels(before)
 	pprof.SetGoroutineLabels(pprof.WithLabels(t.Context(), pprof.Labels("b", "2", "a", "1")))
-	got := *(*[]label)(goroutineLabels())
+	got := goroutineLabels().labels()
 	if want := []label{{"a", "1"}, {"b", "2"}}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}

@@ -40,8 +40,7 @@ func (q *queue[K]) addAfter(item K, delay time.Duration, how string, retries int
 		return
 	}
 	e := q.entry(item)
-	if how == byRateLimit && !q.periodic && !q.tells && own != nil && e.run != nil && (e.run == own || own.over.Load()) {
-		// The second: its worker goes on after Done, or in another goroutine.
+	if how == byRateLimit && !q.periodic && !q.tells && e.run != nil && q.isRetry(e.run, own) {
 		e.run.retried.Store(true)
 	}
 	added := state.KeyAdded{
@@ -76,6 +75,17 @@ func (q *queue[K]) addAfter(item K, delay time.Duration, how string, retries int
 		return
 	}
 	q.setAlarm(now)
+}
+
+// isRetry reports whether a key that is being processed by run is added with back-off by
+// that sync, rather than by an event that comes meanwhile. own is the sync of the calling
+// goroutine.
+func (q *queue[K]) isRetry(run, own *running) bool {
+	if q.tap.labelErr != nil {
+		return true // whoever adds it: back-off is for failures
+	}
+	// The second: its worker goes on after Done, or in another goroutine.
+	return own != nil && (run == own || own.over.Load())
 }
 
 // setAlarm makes the timer fire when the first delayed key comes due.

@@ -58,25 +58,33 @@ type scope struct {
 
 // Informers returns f as the named controller is to see it: event handlers
 // added through it are wrapped, so that what they do has its cause, and what
-// they have seen is known. Any number of controllers may share f. It panics if
+// they have seen is known. Any number of controllers may share f. It is an error if
 // f is neither of informers.NewSharedInformerFactory… nor of this function:
 // the namespace that f is confined to is private to it, and guessing that
 // would widen it.
-func (t *Tap) Informers(controller string, f informers.SharedInformerFactory) informers.SharedInformerFactory {
+func (t *Tap) Informers(controller string, f informers.SharedInformerFactory) (informers.SharedInformerFactory, error) {
 	if own, ok := f.(*factory); ok {
 		f = own.SharedInformerFactory
 	}
 	s, err := scopeOf(f)
 	if err != nil {
-		panic(fmt.Sprintf("tap: informers for %s: %v", controller, err))
+		return nil, fmt.Errorf("observe informers of %s: %w", controller, err)
 	}
-	return &factory{SharedInformerFactory: f, tap: t, controller: controller, scope: s}
+	return &factory{SharedInformerFactory: f, tap: t, controller: controller, scope: s}, nil
+}
+
+// unexpected is a panic of reflection as an error, where there was one.
+func unexpected(err *error) {
+	if p := recover(); p != nil {
+		*err = fmt.Errorf("reflection: %v", p)
+	}
 }
 
 // scopeOf reads the private fields of a sharedInformerFactory of
 // client-go@v0.37.1 informers/factory.go. That of its
 // metadata/metadatainformer/informer.go has the same.
-func scopeOf(factory any) (scope, error) {
+func scopeOf(factory any) (_ scope, err error) {
+	defer unexpected(&err)
 	namespace, err := field(factory, "namespace")
 	if err != nil {
 		return scope{}, err
@@ -133,17 +141,17 @@ func (g generic) Informer() cache.SharedIndexInformer { return g.informer }
 // ObjectOrMetadata returns f as the named controller is to see it; see
 // Informers. The garbage collector and the quota controller get their
 // informers from such a factory, for custom resources with metadata only. It
-// panics if f is neither of informerfactory.NewInformerFactory nor of this
+// is an error if f is neither of informerfactory.NewInformerFactory nor of this
 // function.
-func (t *Tap) ObjectOrMetadata(controller string, f informerfactory.InformerFactory) informerfactory.InformerFactory {
+func (t *Tap) ObjectOrMetadata(controller string, f informerfactory.InformerFactory) (informerfactory.InformerFactory, error) {
 	if own, ok := f.(*objectOrMetadata); ok {
 		f = own.InformerFactory
 	}
 	view := &objectOrMetadata{InformerFactory: f, tap: t, controller: controller}
 	if err := view.readScopes(); err != nil {
-		panic(fmt.Sprintf("tap: informers for %s: %v", controller, err))
+		return nil, fmt.Errorf("observe informers of %s: %w", controller, err)
 	}
-	return view
+	return view, nil
 }
 
 type objectOrMetadata struct {
@@ -159,7 +167,8 @@ type objectOrMetadata struct {
 
 // readScopes reads the private fields of an informerFactory of
 // controller-manager@v0.37.1 pkg/informerfactory.
-func (f *objectOrMetadata) readScopes() error {
+func (f *objectOrMetadata) readScopes() (err error) {
+	defer unexpected(&err)
 	typed, err := field(f.InformerFactory, "typedInformerFactory")
 	if err != nil {
 		return err

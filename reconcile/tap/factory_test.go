@@ -35,7 +35,7 @@ func TestOneInformerPerType(t *testing.T) {
 		w := newWorld(t, []runtime.Object{pod("web", "1"), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "else", Name: "x"}}},
 			informers.WithNamespace("shop"), informers.WithTransform(trimmed), informers.WithTweakListOptions(tweak),
 			informers.WithCustomResyncConfig(map[metav1.Object]time.Duration{&corev1.Pod{}: time.Minute}))
-		view := w.tap.Informers("ctl", w.tap.Informers("stacked", w.factory))
+		view := must(w.tap.Informers("ctl", must(w.tap.Informers("stacked", w.factory))))
 		var got []string
 		handle(t, view.Core().V1().Pods().Informer(), func(what string) { got = append(got, what+" "+string(w.tap.Cause().Change)) })
 		generic, err := view.ForResource(corev1.SchemeGroupVersion.WithResource("pods"))
@@ -73,7 +73,7 @@ func TestOneInformerPerType(t *testing.T) {
 func TestScopeOfSeen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil, informers.WithNamespace("shop"))
-		handle(t, w.tap.Informers("ctl", w.factory).Core().V1().Pods().Informer(), func(string) {})
+		handle(t, must(w.tap.Informers("ctl", w.factory)).Core().V1().Pods().Informer(), func(string) {})
 		w.start()
 		equal(t, "its namespace", w.tap.Seen(podRef("web"), "10"), false)
 		equal(t, "another namespace", w.tap.Seen(state.Ref{Resource: "pods", Namespace: "else"}, "10"), true)
@@ -94,11 +94,11 @@ func TestScopeOfObjectOrMetadata(t *testing.T) {
 				return w.factory, metadatainformer.NewFilteredSharedInformerFactory(client, 0, "shop", nil)
 			},
 			"of a tapped one": func(w *world) (informers.SharedInformerFactory, metadatainformer.SharedInformerFactory) {
-				return w.tap.Informers("ctl", w.factory), metadatainformer.NewFilteredSharedInformerFactory(client, 0, "shop", nil)
+				return must(w.tap.Informers("ctl", w.factory)), metadatainformer.NewFilteredSharedInformerFactory(client, 0, "shop", nil)
 			},
 		} {
 			w := newWorld(t, nil, informers.WithNamespace("shop"))
-			f := w.tap.ObjectOrMetadata("stacked", w.tap.ObjectOrMetadata("quota", informerfactory.NewInformerFactory(factories(w))))
+			f := must(w.tap.ObjectOrMetadata("stacked", must(w.tap.ObjectOrMetadata("quota", informerfactory.NewInformerFactory(factories(w))))))
 			for _, r := range []schema.GroupVersionResource{custom, corev1.SchemeGroupVersion.WithResource("pods")} {
 				g, err := f.ForResource(r)
 				if err != nil {
@@ -114,7 +114,7 @@ func TestScopeOfObjectOrMetadata(t *testing.T) {
 		// List options narrow as well.
 		w := newWorld(t, nil)
 		narrow := metadatainformer.NewFilteredSharedInformerFactory(client, 0, "", func(*metav1.ListOptions) {})
-		g, err := w.tap.ObjectOrMetadata("gc", informerfactory.NewInformerFactory(w.factory, narrow)).ForResource(custom)
+		g, err := must(w.tap.ObjectOrMetadata("gc", informerfactory.NewInformerFactory(w.factory, narrow))).ForResource(custom)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -137,7 +137,7 @@ func TestObjectOrMetadata(t *testing.T) {
 		}
 		meta := metadatainformer.NewSharedInformerFactory(metadatafake.NewSimpleMetadataClient(s, cart), 0)
 		// The garbage collector's factory may be made of a tapped one.
-		f := w.tap.ObjectOrMetadata("gc", informerfactory.NewInformerFactory(w.tap.Informers("gc", w.factory), meta))
+		f := must(w.tap.ObjectOrMetadata("gc", informerfactory.NewInformerFactory(must(w.tap.Informers("gc", w.factory)), meta)))
 		var mu sync.Mutex
 		causes := map[string]state.Cause{}
 		for _, r := range []schema.GroupVersionResource{custom, corev1.SchemeGroupVersion.WithResource("pods")} {
@@ -194,13 +194,32 @@ func TestResourceOfEveryType(t *testing.T) {
 	equal(t, "of endpoints", resourceOf(&corev1.Endpoints{}).Resource, "endpoints")
 }
 
-func TestForeignFactoryPanics(t *testing.T) {
-	defer func() {
-		if s, _ := recover().(string); !strings.Contains(s, `no field "namespace"`) {
-			t.Errorf("panic: %q", s)
-		}
-	}()
-	New(&journal{}).Informers("ctl", &foreign{})
+// A factory that keeps its scope elsewhere than upstream's is an error: a controller
+// without taps, and no panic.
+func TestForeignFactory(t *testing.T) {
+	tp := New(&journal{})
+	if _, err := tp.Informers("ctl", &foreign{}); err == nil || !strings.Contains(err.Error(), `no field "namespace"`) {
+		t.Errorf("no namespace: %v", err)
+	}
+	if _, err := tp.Informers("ctl", &renamed{}); err == nil || !strings.Contains(err.Error(), "fields of other types") {
+		t.Errorf("another type: %v", err)
+	}
+	if _, err := tp.Informers("ctl", nil); err == nil {
+		t.Error("no factory is none")
+	}
+	if _, err := tp.ObjectOrMetadata("ctl", &foreignPair{}); err == nil || !strings.Contains(err.Error(), `no field "typedInformerFactory"`) {
+		t.Errorf("no typed factory: %v", err)
+	}
+}
+
+type renamed struct {
+	informers.SharedInformerFactory
+	namespace        int
+	tweakListOptions func()
+}
+
+type foreignPair struct {
+	informerfactory.InformerFactory
 }
 
 type foreign struct {

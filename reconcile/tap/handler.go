@@ -4,7 +4,6 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
-	"unsafe"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -86,7 +85,7 @@ type delivery struct {
 	handler  *handler
 	change   state.Change
 	old, new any // the objects, as delivered
-	before   unsafe.Pointer
+	before   labelSet
 	made     atomic.Pointer[state.Cause] // once someone asked
 }
 

@@ -125,3 +125,10 @@ func equal[T any](t *testing.T, what string, got, want T) {
 		t.Errorf("%s:\n got %s\nwant %s", what, fmt.Sprintf("%+v", got), fmt.Sprintf("%+v", want))
 	}
 }
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}

@@ -107,7 +107,7 @@ func TestHandlersHaveTheirCause(t *testing.T) {
 				t.Errorf("%d handlers in flight", n)
 			}
 		}
-		reg := handle(t, w.tap.Informers("ctl", w.factory).Core().V1().Pods().Informer(), note)
+		reg := handle(t, must(w.tap.Informers("ctl", w.factory)).Core().V1().Pods().Informer(), note)
 		w.start()
 		if !reg.HasSynced() {
 			t.Error("the registration has not synced")
@@ -134,7 +134,7 @@ func TestChangesAreRecordedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, []runtime.Object{pod("old", "5")})
 		for _, controller := range []string{"one", "two"} {
-			f := w.tap.Informers(controller, w.factory)
+			f := must(w.tap.Informers(controller, w.factory))
 			handle(t, f.Core().V1().Pods().Informer(), func(string) {})
 			if _, err := f.ForResource(corev1.SchemeGroupVersion.WithResource("pods")); err != nil {
 				t.Fatal(err)
@@ -168,9 +168,9 @@ func TestSeenWaitsForEveryHandler(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
 		equal(t, "a type that nobody watches", w.tap.Seen(podRef("web"), "99"), true)
-		handle(t, w.tap.Informers("quick", w.factory).Core().V1().Pods().Informer(), func(string) {})
+		handle(t, must(w.tap.Informers("quick", w.factory)).Core().V1().Pods().Informer(), func(string) {})
 		release := make(chan struct{})
-		reg := handle(t, w.tap.Informers("slow", w.factory).Core().V1().Pods().Informer(), func(string) { <-release })
+		reg := handle(t, must(w.tap.Informers("slow", w.factory)).Core().V1().Pods().Informer(), func(string) { <-release })
 		equal(t, "before the first list", w.tap.Seen(podRef("web"), "1"), false)
 		w.start()
 
@@ -189,7 +189,7 @@ func TestSeenWaitsForEveryHandler(t *testing.T) {
 		release <- struct{}{}
 		synctest.Wait()
 		equal(t, "the slow handler has not seen the other", w.tap.Seen(podRef("other"), "20"), false)
-		if err := w.tap.Informers("slow", w.factory).Core().V1().Pods().Informer().RemoveEventHandler(reg); err != nil {
+		if err := must(w.tap.Informers("slow", w.factory)).Core().V1().Pods().Informer().RemoveEventHandler(reg); err != nil {
 			t.Fatal(err)
 		}
 		equal(t, "without the slow handler", w.tap.Seen(podRef("other"), "20"), true)
@@ -202,7 +202,7 @@ func TestSeenWaitsForTheFirstList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, []runtime.Object{pod("a", "10"), pod("b", "10")})
 		release := make(chan struct{})
-		handle(t, w.tap.Informers("slow", w.factory).Core().V1().Pods().Informer(), func(string) { <-release })
+		handle(t, must(w.tap.Informers("slow", w.factory)).Core().V1().Pods().Informer(), func(string) { <-release })
 		w.start()
 		release <- struct{}{}
 		synctest.Wait()
@@ -217,9 +217,9 @@ func TestSeenWaitsForTheFirstList(t *testing.T) {
 func TestDeletionIsSeenByEveryHandler(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
-		handle(t, w.tap.Informers("quick", w.factory).Core().V1().Pods().Informer(), func(string) {})
+		handle(t, must(w.tap.Informers("quick", w.factory)).Core().V1().Pods().Informer(), func(string) {})
 		release := make(chan struct{})
-		handle(t, w.tap.Informers("slow", w.factory).Core().V1().Pods().Informer(), func(string) { <-release })
+		handle(t, must(w.tap.Informers("slow", w.factory)).Core().V1().Pods().Informer(), func(string) { <-release })
 		w.start()
 		w.create(pod("web", "10"))
 		// The fake server deletes at the version before; a real one raises it.
@@ -243,7 +243,7 @@ func TestTheBeginningOfADeletionCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
 		release := make(chan struct{})
-		handle(t, w.tap.Informers("slow", w.factory).Core().V1().Pods().Informer(), func(string) { <-release })
+		handle(t, must(w.tap.Informers("slow", w.factory)).Core().V1().Pods().Informer(), func(string) { <-release })
 		w.start()
 		w.create(pod("web", "10"))
 		release <- struct{}{}
@@ -260,7 +260,7 @@ func TestTheBeginningOfADeletionCounts(t *testing.T) {
 func TestDeletedCollection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
-		pods := w.tap.Informers("ctl", w.factory).Core().V1().Pods().Informer()
+		pods := must(w.tap.Informers("ctl", w.factory)).Core().V1().Pods().Informer()
 		var block atomic.Bool
 		release := make(chan struct{})
 		handle(t, pods, func(string) {
@@ -297,7 +297,7 @@ func TestDeletedCollection(t *testing.T) {
 func TestLateHandlerOfAQuietType(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
-		i := w.tap.Informers("ctl", w.factory).Core().V1().Pods().Informer()
+		i := must(w.tap.Informers("ctl", w.factory)).Core().V1().Pods().Informer()
 		handle(t, i, func(string) {})
 		w.start()
 		w.create(pod("web", "10"))
@@ -315,7 +315,7 @@ func TestFailingInformer(t *testing.T) {
 		fail.Store(true)
 		w.client.PrependReactor("list", "deployments", forbidden(&fail))
 		w.client.PrependWatchReactor("deployments", forbiddenWatch(&fail))
-		handle(t, w.tap.Informers("ctl", w.factory).Apps().V1().Deployments().Informer(), func(string) {})
+		handle(t, must(w.tap.Informers("ctl", w.factory)).Apps().V1().Deployments().Informer(), func(string) {})
 		w.start()
 		e := last[state.InformerChanged](t, w.journal)
 		if e.Status != state.InformerFailed || !strings.Contains(e.Reason, "not allowed") || e.Informer != "deployments.apps" {
@@ -349,7 +349,7 @@ func TestDeletionsAreBounded(t *testing.T) {
 func TestVersionsThatGoBackAreAGap(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, []runtime.Object{pod("a", "50"), pod("b", "60")})
-		handle(t, w.tap.Informers("ctl", w.factory).Core().V1().Pods().Informer(), func(string) {})
+		handle(t, must(w.tap.Informers("ctl", w.factory)).Core().V1().Pods().Informer(), func(string) {})
 		w.start()
 		equal(t, "at first", len(of[state.Gap](w.journal)), 0)
 		w.update(pod("a", "40"))
@@ -372,11 +372,11 @@ func TestVersionsThatGoBackAreAGap(t *testing.T) {
 func TestHold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, []runtime.Object{pod("web", "1")})
-		handle(t, w.tap.Informers("first", w.factory).Core().V1().Pods().Informer(), func(string) {})
+		handle(t, must(w.tap.Informers("first", w.factory)).Core().V1().Pods().Informer(), func(string) {})
 		w.start()
 		release := w.tap.Hold("second")
 		var got []string
-		handle(t, w.tap.Informers("second", w.factory).Core().V1().Pods().Informer(), func(what string) { got = append(got, what) })
+		handle(t, must(w.tap.Informers("second", w.factory)).Core().V1().Pods().Informer(), func(what string) { got = append(got, what) })
 		synctest.Wait()
 		equal(t, "while it is held", got, nil)
 		equal(t, "informers with a handler that waits", w.tap.Activity().Unsynced, []string{"pods"})

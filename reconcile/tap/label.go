@@ -5,23 +5,9 @@ import (
 	"fmt"
 	"reflect"
 	"runtime/pprof"
-	"unsafe"
 
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
-
-// The two functions below are the runtime's own access to the labels of the
-// calling goroutine. Package runtime/pprof can set labels but not read them
-// back without the context they came from, and upstream's client code gives us
-// no such context: only the goroutine, and what it inherited from the one that
-// started it. Both functions are on the runtime's list of linknames that keep
-// their signature (src/runtime/proflabel.go, go.dev/issue/67401).
-
-//go:linkname goroutineLabels runtime/pprof.runtime_getProfLabel
-func goroutineLabels() unsafe.Pointer
-
-//go:linkname setGoroutineLabels runtime/pprof.runtime_setProfLabel
-func setGoroutineLabels(labels unsafe.Pointer)
 
 // Label keys, as a goroutine or CPU profile shows them. labelController comes
 // first in every set of ours and tells it from a set made by anyone else.
@@ -64,18 +50,14 @@ func (t *Tap) current() *frame {
 	return t.frame(goroutineLabels())
 }
 
-// frame returns the label set p as a frame, nil where it is none of this tap.
-func (t *Tap) frame(p unsafe.Pointer) *frame {
-	if p == nil {
-		return nil
-	}
+// frame returns the label set as a frame, nil where it is none of this tap.
+func (t *Tap) frame(set labelSet) *frame {
 	// Only the label list may be read before the set is known to be ours: a
 	// set made by runtime/pprof ends after it.
-	labels := *(*[]label)(p)
-	if len(labels) == 0 || labels[0].key != labelController {
+	if labels := set.labels(); len(labels) == 0 || labels[0].key != labelController {
 		return nil
 	}
-	if f := (*frame)(p); f.tap == t {
+	if f := set.frame(); f.tap == t {
 		return f
 	}
 	return nil
@@ -83,17 +65,17 @@ func (t *Tap) frame(p unsafe.Pointer) *frame {
 
 // enter gives the calling goroutine the frame f and returns the labels it had,
 // for leave.
-func (t *Tap) enter(f *frame) (before unsafe.Pointer) {
+func (t *Tap) enter(f *frame) (before labelSet) {
 	if t.labelErr != nil {
-		return nil
+		return labelSet{}
 	}
 	before = goroutineLabels()
-	setGoroutineLabels(unsafe.Pointer(f))
+	setGoroutineLabels(f.labelSet())
 	return before
 }
 
 // leave gives the calling goroutine the labels before.
-func (t *Tap) leave(before unsafe.Pointer) {
+func (t *Tap) leave(before labelSet) {
 	if t.labelErr == nil {
 		setGoroutineLabels(before)
 	}
@@ -102,7 +84,7 @@ func (t *Tap) leave(before unsafe.Pointer) {
 // checkLabelLayout reports whether a profile may read a frame as a label set:
 // it compares, by reflection alone, the type that runtime/pprof keeps in a
 // context with what frame assumes. Should a Go release change it, the tap does
-// without labels and Attach returns this error.
+// without labels: causes are unknown then, and all else is observed as before.
 func checkLabelLayout() error {
 	ctx := pprof.WithLabels(context.Background(), pprof.Labels("key", "value"))
 	held := reflect.Indirect(reflect.ValueOf(ctx))

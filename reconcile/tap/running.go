@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"sync/atomic"
 	"time"
-	"unsafe"
 
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
@@ -19,7 +18,7 @@ type running struct {
 	number                 uint64
 	began                  time.Time
 	// before are the labels of the worker's goroutine outside the sync.
-	before unsafe.Pointer
+	before labelSet
 
 	over    atomic.Bool // Done was called
 	retried atomic.Bool // asked for a retry with back-off

@@ -16,9 +16,9 @@ func TestStores(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, []runtime.Object{pod("web", "7"), pod("db", "5")})
 		for _, controller := range []string{"one", "two"} {
-			handle(t, w.tap.Informers(controller, w.factory).Core().V1().Pods().Informer(), func(string) {})
+			handle(t, must(w.tap.Informers(controller, w.factory)).Core().V1().Pods().Informer(), func(string) {})
 		}
-		handle(t, w.tap.Informers("one", w.factory).Apps().V1().Deployments().Informer(), func(string) {})
+		handle(t, must(w.tap.Informers("one", w.factory)).Apps().V1().Deployments().Informer(), func(string) {})
 		progress := w.tap.Progress()
 		if stores := w.tap.Stores(); len(stores) != 2 || stores[1].Synced || stores[1].Objects != 0 {
 			t.Errorf("before the start: %+v", stores)

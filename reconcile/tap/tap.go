@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -16,7 +17,8 @@ import (
 // Tap records what the controllers attached to it do. Its methods may be
 // called from any goroutine.
 type Tap struct {
-	rec      state.Recorder
+	rec state.Recorder
+	// labelErr is why goroutines are not labelled; nil if they are.
 	labelErr error
 
 	syncs    atomic.Uint64 // the number of the last sync
@@ -47,12 +49,19 @@ type Tap struct {
 	holds     map[string]chan struct{} // by controller; see Hold
 }
 
-// New returns a Tap that records into rec.
-func New(rec state.Recorder) *Tap {
+// New returns a Tap that records into rec. Where this release of Go keeps goroutine
+// labels in another way than the one that the tap was checked with, a Note says so:
+// then all causes are unknown, and the rest is observed as before.
+func New(rec state.Recorder) *Tap { return newTap(rec, checkLabelLayout()) }
+
+func newTap(rec state.Recorder, labelErr error) *Tap {
+	if labelErr != nil {
+		rec.Record(state.Note{Source: "tap", Warning: true, Text: fmt.Sprintf("causes are unknown: %v", labelErr)})
+	}
 	t := &Tap{
 		rec:       rec,
 		pauses:    map[string]state.PauseChanged{},
-		labelErr:  checkLabelLayout(),
+		labelErr:  labelErr,
 		done:      make(chan struct{}),
 		queues:    map[string][]tapped{},
 		installed: map[uintptr]tapped{},

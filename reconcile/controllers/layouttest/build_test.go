@@ -158,8 +158,13 @@ func (*core) RESTClient() rest.Interface {
 func (w *world) as(tp *tap.Tap, name string) *world {
 	own := *w
 	own.name = name
-	own.SharedInformerFactory = tp.Informers(name, w.SharedInformerFactory)
-	own.all = tp.ObjectOrMetadata(name, w.all)
+	var err error
+	if own.SharedInformerFactory, err = tp.Informers(name, w.SharedInformerFactory); err != nil {
+		w.t.Fatal(err)
+	}
+	if own.all, err = tp.ObjectOrMetadata(name, w.all); err != nil {
+		w.t.Fatal(err)
+	}
 	return &own
 }
 
