@@ -201,7 +201,7 @@ func (j *Journal) time(at time.Time) string {
 }
 
 // ShortName is a controller's name without the word that all of them share.
-func ShortName(controller string) string { return strings.TrimSuffix(controller, "-controller") }
+func ShortName(controller string) string { return state.ShortName(controller) }
 
 func nameStyle(e state.Event) style {
 	switch e.(type) {

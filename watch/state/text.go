@@ -123,3 +123,15 @@ func Clip(s string, limit int) string {
 	}
 	return fmt.Sprintf("%s…(+%d bytes)", s[:cut], len(s)-cut)
 }
+
+// Few joins the first of a list, and counts the others.
+func Few(words []string, separator string) string {
+	const most = 3
+	if len(words) <= most {
+		return strings.Join(words, separator)
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(words[:most], separator), len(words)-most)
+}
+
+// ShortName is what people call a controller: "deployment" for "deployment-controller".
+func ShortName(controller string) string { return strings.TrimSuffix(controller, "-controller") }
