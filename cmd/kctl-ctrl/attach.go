@@ -20,10 +20,8 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/complete"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/console"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/recorded"
-	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/attach"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/connect"
-	"github.com/kctl-ctrl/kctl-ctrl/watch/explain"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -32,11 +30,12 @@ const attachNone = "none"
 
 // attachFlags say into which process a verb looks.
 type attachFlags struct {
-	attach      string
-	duration    time.Duration
-	controllers *controllers.Options
-	selected    *pflag.Flag
-	recording   recorded.Flags
+	// Controllers start where no process runs any; nil starts none.
+	controllers starter
+
+	attach    string
+	duration  time.Duration
+	recording recorded.Flags
 	// flags are the command's, to see which were set.
 	flags *pflag.FlagSet
 	// missing counts the loops that were to be started here and cannot run for want
@@ -46,17 +45,33 @@ type attachFlags struct {
 	unsynced []string
 }
 
+// starter runs controllers for a look.
+type starter interface {
+	// AddFlags registers the flags that say which.
+	AddFlags(flags *pflag.FlagSet)
+	// Start runs them dry on a cluster for a while, and says on standard error what is
+	// missing.
+	Start(ctx context.Context, streams genericiooptions.IOStreams, in cliflags.Cluster, during time.Duration) (started, error)
+}
+
+// started is what a starter has started.
+type started struct {
+	host attach.Host
+	// end ends it.
+	end func()
+	// missing counts the controllers that cannot run for want of rights, and unsynced are
+	// the informers that have not synced.
+	missing  int
+	unsynced []string
+}
+
 func (a *attachFlags) addTo(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	a.flags = flags
 	a.addAttach(cmd, "look into the kctl-ctrl with this process id; none starts loops in any case")
 	flags.DurationVar(&a.duration, "for", 5*time.Second, "where no kctl-ctrl runs loops on this cluster: run them dry for this long")
-	all := pflag.NewFlagSet("", pflag.ContinueOnError)
-	if options, err := controllers.NewOptions(); err == nil {
-		options.AddFlags(all)
-		a.controllers, a.selected = options, all.Lookup("controllers")
-		a.selected.Usage = "the loops to run where some have to be started: names, * and -NAME; 'get controllers' lists them"
-		flags.AddFlag(a.selected)
+	if a.controllers != nil {
+		a.controllers.AddFlags(flags)
 	}
 }
 
@@ -118,7 +133,25 @@ func (a *attachFlags) openIn(ctx context.Context, streams genericiooptions.IOStr
 			return peer, func() {}, nil
 		}
 	}
-	return a.start(ctx, streams, in)
+	if a.controllers == nil {
+		return nil, nil, errors.New("look into controllers: none runs, and none can be started")
+	}
+	begun, err := a.controllers.Start(ctx, streams, in, a.duration)
+	a.missing += begun.missing
+	a.unsynced = append(a.unsynced, begun.unsynced...)
+	return begun.host, begun.end, err
+}
+
+// incomplete is the error of a command whose answer lacks what informers have not listed.
+func (a *attachFlags) incomplete() error {
+	if len(a.unsynced) == 0 {
+		return nil
+	}
+	subject := fmt.Sprintf("%d informers have", len(a.unsynced))
+	if len(a.unsynced) == 1 {
+		subject = "1 informer has"
+	}
+	return fmt.Errorf("the answer is incomplete: %s not synced: %s", subject, state.Few(a.unsynced, "; "))
 }
 
 // running is the process to look into, or nil, and says on a terminal which it is.
@@ -197,56 +230,6 @@ func listProcesses(peers []*attach.Peer) string {
 // dry-run=client, since 15:04:05)".
 func describeProcess(p state.Process) string {
 	return fmt.Sprintf("%s (context %s, %s, since %s)", p.Source, p.Context, p.Mode, p.Started.Local().Format(time.TimeOnly))
-}
-
-// start runs the loops dry in this process for a while. closing ends them.
-func (a *attachFlags) start(ctx context.Context, streams genericiooptions.IOStreams, in cliflags.Cluster) (attach.Host, func(), error) {
-	if a.controllers == nil {
-		return nil, nil, errors.New("kube-controller-manager's defaults cannot be read")
-	}
-	s, err := newSession(sessionOptions{})
-	if err != nil {
-		return nil, nil, err
-	}
-	closing := func() { s.shutDown(streams.ErrOut) }
-	fmt.Fprintf(streams.ErrOut, "no kctl-ctrl runs loops on this cluster%s: running them dry for %s\n", in.Suffix(), a.duration)
-	progress := console.NewProgress(streams.ErrOut)
-	defer progress.Done()
-	run := &runOptions{IOStreams: streams, kubeconfig: in.Flags, controllers: a.controllers}
-	if err := run.startOnCluster(ctx, s, state.ModeDryRunClient, progress.Line); err != nil {
-		closing()
-		return nil, nil, explain.Cause(ctx, err)
-	}
-	if off := forbidden(s.manager.Load().Statuses()); len(off) > 0 {
-		a.missing += len(off)
-		progress.Done()
-		fmt.Fprintf(streams.ErrOut, "warning: missing here are %d loops that cannot run: %s\n", len(off), few(off))
-	}
-	host := newSessionHost(s, "this process")
-	s.onStop(func(context.Context) error {
-		host.stop()
-		return nil
-	})
-	progress.Line("letting the loops run for " + a.duration.String())
-	timer := time.NewTimer(a.duration)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-		closing()
-		return nil, nil, context.Cause(ctx)
-	}
-	unsynced := s.waitSynced(ctx, syncWithin, progress.Line)
-	if ctx.Err() != nil {
-		closing()
-		return nil, nil, context.Cause(ctx)
-	}
-	if len(unsynced) > 0 {
-		a.unsynced = append(a.unsynced, unsynced...)
-		progress.Done()
-		warnUnsynced(streams.ErrOut, unsynced)
-	}
-	return host, closing, nil
 }
 
 // noEffects are the flags that do nothing where nothing is started here: a recording

@@ -7,6 +7,7 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/cliflags"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/command/get/controllers"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/command/get/leases"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/controllerflags"
 )
 
 func newGetCommand(streams genericiooptions.IOStreams) *cobra.Command {
@@ -22,5 +23,17 @@ func newGetCommand(streams genericiooptions.IOStreams) *cobra.Command {
 		newGetQueuesCommand(streams),
 		newGetInformersCommand(streams),
 	)
+	return cmd
+}
+
+func newGetQueuesCommand(streams genericiooptions.IOStreams) *cobra.Command {
+	cmd := newQueues(streams, &dryControllers{})
+	cmd.ValidArgsFunction = controllerflags.CompleteQueues
+	return cmd
+}
+
+func newGetInformersCommand(streams genericiooptions.IOStreams) *cobra.Command {
+	cmd := newInformers(streams, &dryControllers{})
+	cmd.ValidArgsFunction = controllerflags.CompleteSeveralTypes
 	return cmd
 }

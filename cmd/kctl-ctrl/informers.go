@@ -16,7 +16,6 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/about"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/cliflags"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/console"
-	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/controllerflags"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/printing"
 	"github.com/kctl-ctrl/kctl-ctrl/render"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/explain"
@@ -32,7 +31,7 @@ type informersOptions struct {
 	now     func() time.Time
 }
 
-func newGetInformersCommand(streams genericiooptions.IOStreams) *cobra.Command {
+func newInformers(streams genericiooptions.IOStreams, controllers starter) *cobra.Command {
 	o := &informersOptions{
 		IOStreams: streams, cluster: genericclioptions.NewConfigFlags(true), printer: printing.New(), now: time.Now,
 	}
@@ -56,10 +55,10 @@ With --from it answers from a recording instead, at its end or at the time that
 --at names.`,
 		Example: `  kctl-ctrl get informers
   kctl-ctrl get informers pods deployments.apps -o wide`,
-		RunE:              func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args) },
-		ValidArgsFunction: controllerflags.CompleteSeveralTypes,
+		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args) },
 	}
 	o.flags = cmd.Flags()
+	o.attach.controllers = controllers
 	o.attach.addTo(cmd)
 	o.attach.recording.AddTo(cmd)
 	o.printer.AddFlags(cmd)
@@ -114,8 +113,8 @@ func (o *informersOptions) run(ctx context.Context, types []string) error {
 			return render.Informers(stores, render.StoreOptions{Times: render.Times{Now: o.now(), Ages: console.IsTerminal(o.Out)}, Wide: wide})
 		},
 	})
-	if err == nil && len(o.attach.unsynced) > 0 {
-		err = missingTypes(o.attach.unsynced)
+	if err == nil {
+		err = o.attach.incomplete()
 	}
 	return err
 }

@@ -19,7 +19,6 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/about"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/cliflags"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/console"
-	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/controllerflags"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/exit"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/printing"
 	"github.com/kctl-ctrl/kctl-ctrl/render"
@@ -52,7 +51,7 @@ type queuesOptions struct {
 // keysShown is how many keys of a queue are named.
 const keysShown = 100
 
-func newGetQueuesCommand(streams genericiooptions.IOStreams) *cobra.Command {
+func newQueues(streams genericiooptions.IOStreams, controllers starter) *cobra.Command {
 	o := &queuesOptions{
 		IOStreams: streams, cluster: genericclioptions.NewConfigFlags(true), printer: printing.New(), now: time.Now,
 	}
@@ -107,7 +106,6 @@ With --from it answers from a recording instead, at its end or at the time that
 			o.names = args
 			return o.run(cmd.Context())
 		},
-		ValidArgsFunction: controllerflags.CompleteQueues,
 	}
 	flags := cmd.Flags()
 	o.flags = flags
@@ -118,6 +116,7 @@ With --from it answers from a recording instead, at its end or at the time that
 	flags.StringVar(&o.sortBy, "sort-by", "", "sort by "+strings.Join(sortedBy(), ", ")+"; by depth where tables are printed, else as the process tells them")
 	_ = cmd.RegisterFlagCompletionFunc("sort-by", cobra.FixedCompletions(sortedBy(), cobra.ShellCompDirectiveNoFileComp))
 	flags.BoolVarP(&o.watch, "watch", "w", false, "look again every --interval, until interrupted")
+	o.attach.controllers = controllers
 	o.attach.addTo(cmd)
 	o.attach.recording.AddTo(cmd)
 	o.printer.AddFlags(cmd)
@@ -437,7 +436,7 @@ func (o *queuesOptions) checked(queues []state.QueueStats) error {
 	case exceeded:
 		return exit.ErrChanged
 	case len(o.attach.unsynced) > 0:
-		return missingTypes(o.attach.unsynced)
+		return o.attach.incomplete()
 	case len(o.checks) == 0:
 	case o.unread > 0:
 		return fmt.Errorf("--check: what was seen is within its bounds, but %d of the contexts could not be asked (see above): choose the others with --context", o.unread)

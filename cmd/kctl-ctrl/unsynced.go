@@ -95,13 +95,3 @@ func (s *session) waitSynced(ctx context.Context, within time.Duration, progress
 func warnUnsynced(out io.Writer, informers []string) {
 	fmt.Fprintln(out, "warning: not synced:", render.Sanitise(fewBy(informers, "; ")))
 }
-
-// missingTypes is the error of a command whose answer lacks what informers have not
-// listed.
-func missingTypes(informers []string) error {
-	subject := fmt.Sprintf("%d informers have", len(informers))
-	if len(informers) == 1 {
-		subject = "1 informer has"
-	}
-	return fmt.Errorf("the answer is incomplete: %s not synced: %s", subject, fewBy(informers, "; "))
-}

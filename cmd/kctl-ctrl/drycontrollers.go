@@ -1,0 +1,88 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/pflag"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/cliflags"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/console"
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/explain"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+)
+
+// dryControllers start controllers in this process for a look, dry.
+type dryControllers struct {
+	options *controllers.Options
+}
+
+var _ starter = (*dryControllers)(nil)
+
+// AddFlags implements starter. Where upstream's defaults cannot be read, Start says so.
+func (d *dryControllers) AddFlags(flags *pflag.FlagSet) {
+	options, err := controllers.NewOptions()
+	if err != nil {
+		return
+	}
+	all := pflag.NewFlagSet("", pflag.ContinueOnError)
+	options.AddFlags(all)
+	selected := all.Lookup("controllers")
+	selected.Usage = "the loops to run where some have to be started: names, * and -NAME; 'get controllers' lists them"
+	flags.AddFlag(selected)
+	d.options = options
+}
+
+// Start implements starter.
+func (d *dryControllers) Start(ctx context.Context, streams genericiooptions.IOStreams, in cliflags.Cluster, during time.Duration) (started, error) {
+	if d.options == nil {
+		return started{}, errors.New("kube-controller-manager's defaults cannot be read")
+	}
+	s, err := newSession(sessionOptions{})
+	if err != nil {
+		return started{}, err
+	}
+	closing := func() { s.shutDown(streams.ErrOut) }
+	fmt.Fprintf(streams.ErrOut, "no kctl-ctrl runs loops on this cluster%s: running them dry for %s\n", in.Suffix(), during)
+	progress := console.NewProgress(streams.ErrOut)
+	defer progress.Done()
+	run := &runOptions{IOStreams: streams, kubeconfig: in.Flags, controllers: d.options}
+	if err := run.startOnCluster(ctx, s, state.ModeDryRunClient, progress.Line); err != nil {
+		closing()
+		return started{}, explain.Cause(ctx, err)
+	}
+	missing := 0
+	if off := forbidden(s.manager.Load().Statuses()); len(off) > 0 {
+		missing = len(off)
+		progress.Done()
+		fmt.Fprintf(streams.ErrOut, "warning: missing here are %d loops that cannot run: %s\n", len(off), few(off))
+	}
+	host := newSessionHost(s, "this process")
+	s.onStop(func(context.Context) error {
+		host.stop()
+		return nil
+	})
+	progress.Line("letting the loops run for " + during.String())
+	timer := time.NewTimer(during)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+		closing()
+		return started{}, context.Cause(ctx)
+	}
+	unsynced := s.waitSynced(ctx, syncWithin, progress.Line)
+	if ctx.Err() != nil {
+		closing()
+		return started{}, context.Cause(ctx)
+	}
+	if len(unsynced) > 0 {
+		progress.Done()
+		warnUnsynced(streams.ErrOut, unsynced)
+	}
+	return started{host: host, end: closing, missing: missing, unsynced: unsynced}, nil
+}
