@@ -140,9 +140,9 @@ func (c *controlPlane) kubeconfig(t *testing.T) string {
 // that cannot prove who it is only with --insecure-metrics.
 func TestMetricsFromLeader(t *testing.T) {
 	c := newControlPlane(t)
-	args := []string{"get", "queues", "--kubeconfig", c.kubeconfig(t), "--metrics-from=kube-controller-manager", "--interval=1ms"}
+	args := []string{"--kubeconfig", c.kubeconfig(t), "--metrics-from=kube-controller-manager", "--interval=1ms"}
 
-	code, stdout, stderr := call(t, args...)
+	code, stdout, stderr := ask(t.Context(), args...)
 	if code != exit.Failed || !strings.Contains(stderr, "--insecure-metrics sends it all the same") || strings.Count(strings.TrimSpace(stderr), "\n") > 0 {
 		t.Errorf("without leave to send the token: code %d, %q, %q", code, stdout, stderr)
 	}
@@ -150,7 +150,7 @@ func TestMetricsFromLeader(t *testing.T) {
 		t.Errorf("the token went to the pod: %q", c.tokens)
 	}
 
-	code, stdout, stderr = call(t, append(args, "--insecure-metrics", "-o", "json")...)
+	code, stdout, stderr = ask(t.Context(), append(args, "--insecure-metrics", "-o", "json")...)
 	if code != exit.OK || stderr != "" || !strings.Contains(stdout, `"source": "pod kube-system/kube-controller-manager-b, port 10257"`) || !strings.Contains(stdout, `"depth": 4`) {
 		t.Errorf("with it: code %d, %q, %q", code, stdout, stderr)
 	}
@@ -163,7 +163,7 @@ func TestMetricsFromLeader(t *testing.T) {
 		t.Fatal("the metrics are not encrypted")
 	}
 	// The certificate is of that authority, but not for localhost.
-	code, _, stderr = call(t, append(args, "--metrics-ca", ca)...)
+	code, _, stderr = ask(t.Context(), append(args, "--metrics-ca", ca)...)
 	if code != exit.Failed || !strings.Contains(stderr, "its certificate proves nothing") {
 		t.Errorf("with an authority: code %d, %q", code, stderr)
 	}
