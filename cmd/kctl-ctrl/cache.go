@@ -16,6 +16,7 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/cliflags"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/console"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/controllerflags"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/look"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/printing"
 	"github.com/kctl-ctrl/kctl-ctrl/render"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/attach"
@@ -27,7 +28,7 @@ type cacheOptions struct {
 	genericiooptions.IOStreams
 	cluster *genericclioptions.ConfigFlags
 	printer *printing.Printer
-	attach  attachFlags
+	attach  look.Flags
 	flags   *pflag.FlagSet
 	now     func() time.Time
 
@@ -74,7 +75,7 @@ empty list.`,
 	flags.BoolVar(&o.offline, "offline", false, "do not ask the server; print what is held")
 	flags.DurationVar(&o.query.Wait, "wait", 0, "how long the informer may take to get where the server is")
 	flags.DurationVar(&o.timeout, "timeout", 30*time.Second, "fail when the informer has not synced after this duration")
-	o.attach.addAttach(cmd, "look into the kctl-ctrl with this process id; none opens an informer in any case")
+	o.attach.AddAttach(cmd, "look into the kctl-ctrl with this process id; none opens an informer in any case")
 	o.printer.AddFlags(cmd)
 	cliflags.AddCluster(o.cluster, flags)
 	return cmd
@@ -116,11 +117,11 @@ func (o *cacheOptions) target(args []string) error {
 }
 
 func (o *cacheOptions) run(ctx context.Context, args []string) error {
-	modes := append(o.attach.noEffects(),
-		cliflags.NoEffect{In: o.attach.attach != "" && o.attach.attach != attachNone, Flags: []string{"timeout"}, Why: "with --attach=PID, which opens no informer here: leave one of them out"},
+	modes := append(o.attach.NoEffects(),
+		cliflags.NoEffect{In: o.attach.Attach != "" && o.attach.Attach != look.None, Flags: []string{"timeout"}, Why: "with --attach=PID, which opens no informer here: leave one of them out"},
 		cliflags.NoEffect{In: o.offline, Flags: []string{"wait"}, Why: "with --offline, which does not ask the server how far it is: leave one of them out"},
 	)
-	if err := errors.Join(o.target(args), o.attach.check(), o.printer.Complete(o.Out), cliflags.RefuseNoEffect(o.flags, modes...)); err != nil {
+	if err := errors.Join(o.target(args), o.attach.Check(), o.printer.Complete(o.Out), cliflags.RefuseNoEffect(o.flags, modes...)); err != nil {
 		return err
 	}
 	o.query.Compare, o.query.Sync = !o.offline, o.timeout
@@ -154,10 +155,10 @@ func (o *cacheOptions) read(ctx context.Context) (state.CacheView, state.Process
 	if err != nil {
 		return state.CacheView{}, state.Process{}, err
 	}
-	if o.attach.attach == attachNone {
+	if o.attach.Attach == look.None {
 		return o.readOwn(ctx, in)
 	}
-	peer, err := o.attach.running(ctx, o.IOStreams, in)
+	peer, err := o.attach.Running(ctx, o.IOStreams, in)
 	if err != nil {
 		return state.CacheView{}, state.Process{}, err
 	}

@@ -185,7 +185,7 @@ func (f *sandboxFlags) simulation() (simulate.Options, error) {
 	return simulate.Options{Nodes: f.nodes, Capacity: capacity, Pods: behaviour, Scheduler: true, Storage: true}, nil
 }
 
-// controlPlane says what control plane the flags ask for. Where a loop that
+// queues.controlPlane says what control plane the flags ask for. Where a loop that
 // admission relies on does not run, or may not write, the plugin is off too, and apply
 // does not wait for the loop: without ServiceAccounts, or with quotas whose usage nobody
 // counts, every pod would be turned away.

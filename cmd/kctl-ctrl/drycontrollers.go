@@ -11,6 +11,7 @@ import (
 
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/cliflags"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/console"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/look"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/explain"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
@@ -21,9 +22,9 @@ type dryControllers struct {
 	options *controllers.Options
 }
 
-var _ starter = (*dryControllers)(nil)
+var _ look.Controllers = (*dryControllers)(nil)
 
-// AddFlags implements starter. Where upstream's defaults cannot be read, Start says so.
+// AddFlags implements look.Controllers. Where upstream's defaults cannot be read, Start says so.
 func (d *dryControllers) AddFlags(flags *pflag.FlagSet) {
 	options, err := controllers.NewOptions()
 	if err != nil {
@@ -37,14 +38,14 @@ func (d *dryControllers) AddFlags(flags *pflag.FlagSet) {
 	d.options = options
 }
 
-// Start implements starter.
-func (d *dryControllers) Start(ctx context.Context, streams genericiooptions.IOStreams, in cliflags.Cluster, during time.Duration) (started, error) {
+// Start implements look.Controllers.
+func (d *dryControllers) Start(ctx context.Context, streams genericiooptions.IOStreams, in cliflags.Cluster, during time.Duration) (look.Started, error) {
 	if d.options == nil {
-		return started{}, errors.New("kube-controller-manager's defaults cannot be read")
+		return look.Started{}, errors.New("kube-controller-manager's defaults cannot be read")
 	}
 	s, err := newSession(sessionOptions{})
 	if err != nil {
-		return started{}, err
+		return look.Started{}, err
 	}
 	closing := func() { s.shutDown(streams.ErrOut) }
 	fmt.Fprintf(streams.ErrOut, "no kctl-ctrl runs loops on this cluster%s: running them dry for %s\n", in.Suffix(), during)
@@ -53,7 +54,7 @@ func (d *dryControllers) Start(ctx context.Context, streams genericiooptions.IOS
 	run := &runOptions{IOStreams: streams, kubeconfig: in.Flags, controllers: d.options}
 	if err := run.startOnCluster(ctx, s, state.ModeDryRunClient, progress.Line); err != nil {
 		closing()
-		return started{}, explain.Cause(ctx, err)
+		return look.Started{}, explain.Cause(ctx, err)
 	}
 	missing := 0
 	if off := forbidden(s.manager.Load().Statuses()); len(off) > 0 {
@@ -73,16 +74,16 @@ func (d *dryControllers) Start(ctx context.Context, streams genericiooptions.IOS
 	case <-timer.C:
 	case <-ctx.Done():
 		closing()
-		return started{}, context.Cause(ctx)
+		return look.Started{}, context.Cause(ctx)
 	}
 	unsynced := s.waitSynced(ctx, syncWithin, progress.Line)
 	if ctx.Err() != nil {
 		closing()
-		return started{}, context.Cause(ctx)
+		return look.Started{}, context.Cause(ctx)
 	}
 	if len(unsynced) > 0 {
 		progress.Done()
 		warnUnsynced(streams.ErrOut, unsynced)
 	}
-	return started{host: host, end: closing, missing: missing, unsynced: unsynced}, nil
+	return look.Started{Host: host, End: closing, Missing: missing, Unsynced: unsynced}, nil
 }

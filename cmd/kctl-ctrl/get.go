@@ -6,7 +6,9 @@ import (
 
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/cliflags"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/command/get/controllers"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/command/get/informers"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/command/get/leases"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/command/get/queues"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/controllerflags"
 )
 
@@ -27,13 +29,13 @@ func newGetCommand(streams genericiooptions.IOStreams) *cobra.Command {
 }
 
 func newGetQueuesCommand(streams genericiooptions.IOStreams) *cobra.Command {
-	cmd := newQueues(streams, &dryControllers{})
+	cmd := queues.New(streams, &dryControllers{})
 	cmd.ValidArgsFunction = controllerflags.CompleteQueues
 	return cmd
 }
 
 func newGetInformersCommand(streams genericiooptions.IOStreams) *cobra.Command {
-	cmd := newInformers(streams, &dryControllers{})
+	cmd := informers.New(streams, &dryControllers{})
 	cmd.ValidArgsFunction = controllerflags.CompleteSeveralTypes
 	return cmd
 }

@@ -1,4 +1,4 @@
-package main
+package queues
 
 import (
 	"bytes"
@@ -53,7 +53,7 @@ func (m *metricsFlags) check() error {
 }
 
 // scrapeURL reads the metrics at a URL.
-func (o *queuesOptions) scrapeURL(ctx context.Context) ([]state.QueueStats, state.Process, error) {
+func (o *Options) scrapeURL(ctx context.Context) ([]state.QueueStats, state.Process, error) {
 	client, err := o.source.client(o.source.url, nil, nil)
 	if err != nil {
 		return nil, state.Process{}, err
@@ -75,7 +75,7 @@ func explainURL(err error) error {
 }
 
 // scrapePod reads the metrics of a pod through the API server.
-func (o *queuesOptions) scrapePod(ctx context.Context, in cliflags.Cluster) (queues []state.QueueStats, process state.Process, err error) {
+func (o *Options) scrapePod(ctx context.Context, in cliflags.Cluster) (queues []state.QueueStats, process state.Process, err error) {
 	err = o.withPod(ctx, in, func(client *connect.MetricsClient, source string) error {
 		process.Source = source
 		queues, err = o.scrapeTwice(ctx, client)
@@ -87,7 +87,7 @@ func (o *queuesOptions) scrapePod(ctx context.Context, in cliflags.Cluster) (que
 // withPod finds the pod that was asked for, and calls use with a client for its
 // metrics; a second time where the first spoke TLS to plain text, or the other
 // way round, and the scheme was a guess.
-func (o *queuesOptions) withPod(ctx context.Context, in cliflags.Cluster, use func(client *connect.MetricsClient, source string) error) error {
+func (o *Options) withPod(ctx context.Context, in cliflags.Cluster, use func(client *connect.MetricsClient, source string) error) error {
 	namespace, err := cliflags.NamespaceOf(in.Flags)
 	if err != nil {
 		return err
@@ -121,7 +121,7 @@ func wrongScheme(err error) bool {
 	return strings.Contains(text, "HTTP request to an HTTPS server") || strings.Contains(text, "server gave HTTP response to HTTPS client")
 }
 
-func (o *queuesOptions) withEndpoint(ctx context.Context, flags *genericclioptions.ConfigFlags, e metrics.Endpoint, use func(*connect.MetricsClient, string) error) error {
+func (o *Options) withEndpoint(ctx context.Context, flags *genericclioptions.ConfigFlags, e metrics.Endpoint, use func(*connect.MetricsClient, string) error) error {
 	config, err := forwardConfig(flags, e.Namespace, e.Pod)
 	if err != nil {
 		return err
@@ -174,7 +174,7 @@ func (m *metricsFlags) client(text string, config *rest.Config, forward *connect
 }
 
 // scrapeTwice reads a process's metrics, and once more for the rates.
-func (o *queuesOptions) scrapeTwice(ctx context.Context, client *connect.MetricsClient) ([]state.QueueStats, error) {
+func (o *Options) scrapeTwice(ctx context.Context, client *connect.MetricsClient) ([]state.QueueStats, error) {
 	progress := console.NewProgress(o.ErrOut)
 	defer progress.Done()
 	progress.Line("reading metrics")
@@ -200,7 +200,7 @@ func (o *queuesOptions) scrapeTwice(ctx context.Context, client *connect.Metrics
 	return after.Queues(before), nil
 }
 
-func (o *queuesOptions) scrapeOnce(ctx context.Context, client *connect.MetricsClient) (*metrics.Scrape, error) {
+func (o *Options) scrapeOnce(ctx context.Context, client *connect.MetricsClient) (*metrics.Scrape, error) {
 	text, err := client.Get(ctx)
 	if err != nil {
 		return nil, err

@@ -1,4 +1,4 @@
-package main
+package queues
 
 import (
 	"bytes"
@@ -15,7 +15,7 @@ import (
 func ask(ctx context.Context, args ...string) (code int, stdout, stderr string) {
 	var out, words bytes.Buffer
 	streams := genericiooptions.IOStreams{In: strings.NewReader(""), Out: console.InertUnlessTerminal(&out), ErrOut: console.InertUnlessTerminal(&words)}
-	cmd := newQueues(streams, nil)
+	cmd := New(streams, nil)
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true
 	cmd.SetArgs(args)
 	return exit.Code(cmd.ExecuteContext(ctx), streams.ErrOut), out.String(), words.String()

@@ -1,4 +1,7 @@
-package main
+// Package look finds the controllers that a command looks into: those of a running
+// process of this program, by its socket; those of a recording; or, where neither is
+// there, controllers that are started for it, dry, by what is handed in as Controllers.
+package look
 
 import (
 	"context"
@@ -25,61 +28,62 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
-// attachNone is the value of --attach that looks at no running process.
-const attachNone = "none"
+// None is the value of --attach that looks at no running process.
+const None = "none"
 
-// attachFlags say into which process a verb looks.
-type attachFlags struct {
-	// Controllers start where no process runs any; nil starts none.
-	controllers starter
+// Flags say into which process a verb looks.
+type Flags struct {
+	// Controllers are started where no process runs any; nil starts none.
+	Controllers Controllers
 
-	attach    string
+	Attach    string
 	duration  time.Duration
-	recording recorded.Flags
+	Recording recorded.Flags
 	// flags are the command's, to see which were set.
 	flags *pflag.FlagSet
-	// missing counts the loops that were to be started here and cannot run for want
+	// Missing counts the loops that were to be started here and cannot run for want
 	// of rights.
-	missing int
-	// unsynced are the informers that were started here and have not synced.
-	unsynced []string
+	Missing int
+	// Unsynced are the informers that were started here and have not synced.
+	Unsynced []string
 }
 
-// starter runs controllers for a look.
-type starter interface {
+// Controllers are those of this program, which are started for a look.
+type Controllers interface {
 	// AddFlags registers the flags that say which.
 	AddFlags(flags *pflag.FlagSet)
 	// Start runs them dry on a cluster for a while, and says on standard error what is
 	// missing.
-	Start(ctx context.Context, streams genericiooptions.IOStreams, in cliflags.Cluster, during time.Duration) (started, error)
+	Start(ctx context.Context, streams genericiooptions.IOStreams, in cliflags.Cluster, during time.Duration) (Started, error)
 }
 
-// started is what a starter has started.
-type started struct {
-	host attach.Host
-	// end ends it.
-	end func()
-	// missing counts the controllers that cannot run for want of rights, and unsynced are
+// Started are controllers that were started for a look.
+type Started struct {
+	Host attach.Host
+	// End ends it.
+	End func()
+	// Missing counts the controllers that cannot run for want of rights, and unsynced are
 	// the informers that have not synced.
-	missing  int
-	unsynced []string
+	Missing  int
+	Unsynced []string
 }
 
-func (a *attachFlags) addTo(cmd *cobra.Command) {
+// AddTo registers the flags.
+func (a *Flags) AddTo(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	a.flags = flags
-	a.addAttach(cmd, "look into the kctl-ctrl with this process id; none starts loops in any case")
+	a.AddAttach(cmd, "look into the kctl-ctrl with this process id; none starts loops in any case")
 	flags.DurationVar(&a.duration, "for", 5*time.Second, "where no kctl-ctrl runs loops on this cluster: run them dry for this long")
-	if a.controllers != nil {
-		a.controllers.AddFlags(flags)
+	if a.Controllers != nil {
+		a.Controllers.AddFlags(flags)
 	}
 }
 
-// addAttach registers the flag that names the process.
-func (a *attachFlags) addAttach(cmd *cobra.Command, usage string) {
-	cmd.Flags().StringVar(&a.attach, "attach", "", usage)
+// AddAttach registers the flag that names the process.
+func (a *Flags) AddAttach(cmd *cobra.Command, usage string) {
+	cmd.Flags().StringVar(&a.Attach, "attach", "", usage)
 	_ = cmd.RegisterFlagCompletionFunc("attach", func(cmd *cobra.Command, _ []string, word string) ([]string, cobra.ShellCompDirective) {
-		offered := []string{attachNone}
+		offered := []string{None}
 		peers, _ := attach.Find(cmd.Context(), attach.Directories(os.Getenv))
 		for _, p := range peers {
 			offered = append(offered, strconv.Itoa(p.Process().PID)+"\t"+describeProcess(p.Process()))
@@ -88,43 +92,44 @@ func (a *attachFlags) addAttach(cmd *cobra.Command, usage string) {
 	})
 }
 
-func (a *attachFlags) check() error {
-	if err := a.recording.Check(); err != nil {
+// Check refuses what cannot be meant.
+func (a *Flags) Check() error {
+	if err := a.Recording.Check(); err != nil {
 		return err
 	}
-	if a.recording.Given() && a.attach != "" {
+	if a.Recording.Given() && a.Attach != "" {
 		return errors.New("--from and --attach exclude each other")
 	}
 	if a.duration < 0 {
 		return errors.New("--for must not be negative")
 	}
-	if a.attach == "" || a.attach == attachNone {
+	if a.Attach == "" || a.Attach == None {
 		return nil
 	}
-	if pid, err := strconv.Atoi(a.attach); err != nil || pid <= 0 {
-		return fmt.Errorf("--attach %q: want a process id, or %s", a.attach, attachNone)
+	if pid, err := strconv.Atoi(a.Attach); err != nil || pid <= 0 {
+		return fmt.Errorf("--attach %q: want a process id, or %s", a.Attach, None)
 	}
 	return nil
 }
 
-// open finds the process to look into, or starts loops in this one, and says on
+// Open finds the process to look into, or starts loops in this one, and says on
 // standard error which it is. closing must be called in either case but an error.
-func (a *attachFlags) open(ctx context.Context, streams genericiooptions.IOStreams, cluster *genericclioptions.ConfigFlags) (host attach.Host, closing func(), err error) {
+func (a *Flags) Open(ctx context.Context, streams genericiooptions.IOStreams, cluster *genericclioptions.ConfigFlags) (host attach.Host, closing func(), err error) {
 	one, err := cliflags.OneCluster(cluster, "several contexts")
 	if err != nil {
 		return nil, nil, err
 	}
-	return a.openIn(ctx, streams, one)
+	return a.OpenIn(ctx, streams, one)
 }
 
-// openIn is open for one of several contexts.
-func (a *attachFlags) openIn(ctx context.Context, streams genericiooptions.IOStreams, in cliflags.Cluster) (host attach.Host, closing func(), err error) {
-	if a.recording.Given() {
-		host, err := a.recording.Host(streams.ErrOut)
+// OpenIn is open for one of several contexts.
+func (a *Flags) OpenIn(ctx context.Context, streams genericiooptions.IOStreams, in cliflags.Cluster) (host attach.Host, closing func(), err error) {
+	if a.Recording.Given() {
+		host, err := a.Recording.Host(streams.ErrOut)
 		return host, func() {}, err
 	}
-	if a.attach != attachNone {
-		peer, err := a.running(ctx, streams, in)
+	if a.Attach != None {
+		peer, err := a.Running(ctx, streams, in)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -133,29 +138,29 @@ func (a *attachFlags) openIn(ctx context.Context, streams genericiooptions.IOStr
 			return peer, func() {}, nil
 		}
 	}
-	if a.controllers == nil {
+	if a.Controllers == nil {
 		return nil, nil, errors.New("look into controllers: none runs, and none can be started")
 	}
-	begun, err := a.controllers.Start(ctx, streams, in, a.duration)
-	a.missing += begun.missing
-	a.unsynced = append(a.unsynced, begun.unsynced...)
-	return begun.host, begun.end, err
+	begun, err := a.Controllers.Start(ctx, streams, in, a.duration)
+	a.Missing += begun.Missing
+	a.Unsynced = append(a.Unsynced, begun.Unsynced...)
+	return begun.Host, begun.End, err
 }
 
-// incomplete is the error of a command whose answer lacks what informers have not listed.
-func (a *attachFlags) incomplete() error {
-	if len(a.unsynced) == 0 {
+// Incomplete is the error of a command whose answer lacks what informers have not listed.
+func (a *Flags) Incomplete() error {
+	if len(a.Unsynced) == 0 {
 		return nil
 	}
-	subject := fmt.Sprintf("%d informers have", len(a.unsynced))
-	if len(a.unsynced) == 1 {
+	subject := fmt.Sprintf("%d informers have", len(a.Unsynced))
+	if len(a.Unsynced) == 1 {
 		subject = "1 informer has"
 	}
-	return fmt.Errorf("the answer is incomplete: %s not synced: %s", subject, state.Few(a.unsynced, "; "))
+	return fmt.Errorf("the answer is incomplete: %s not synced: %s", subject, state.Few(a.Unsynced, "; "))
 }
 
-// running is the process to look into, or nil, and says on a terminal which it is.
-func (a *attachFlags) running(ctx context.Context, streams genericiooptions.IOStreams, in cliflags.Cluster) (*attach.Peer, error) {
+// Running is the process to look into, or nil, and says on a terminal which it is.
+func (a *Flags) Running(ctx context.Context, streams genericiooptions.IOStreams, in cliflags.Cluster) (*attach.Peer, error) {
 	peer, err := a.peer(ctx, streams.ErrOut, in.Flags)
 	if peer != nil && console.IsTerminal(streams.ErrOut) {
 		fmt.Fprintf(streams.ErrOut, "looking into %s\n", describeProcess(peer.Process()))
@@ -164,7 +169,7 @@ func (a *attachFlags) running(ctx context.Context, streams genericiooptions.IOSt
 }
 
 // warnOfIdle names the flags that do nothing because a running process is looked into.
-func (a *attachFlags) warnOfIdle(stderr io.Writer, p state.Process) {
+func (a *Flags) warnOfIdle(stderr io.Writer, p state.Process) {
 	if a.flags == nil {
 		return
 	}
@@ -177,11 +182,11 @@ func (a *attachFlags) warnOfIdle(stderr io.Writer, p state.Process) {
 
 // peer gives the running process that was asked for, or the only one that works
 // on the current context's cluster; nil where there is none.
-func (a *attachFlags) peer(ctx context.Context, stderr io.Writer, cluster *genericclioptions.ConfigFlags) (*attach.Peer, error) {
+func (a *Flags) peer(ctx context.Context, stderr io.Writer, cluster *genericclioptions.ConfigFlags) (*attach.Peer, error) {
 	peers, silent := attach.Find(ctx, attach.Directories(os.Getenv))
-	if a.attach != "" {
+	if a.Attach != "" {
 		for _, p := range peers {
-			if strconv.Itoa(p.Process().PID) == a.attach {
+			if strconv.Itoa(p.Process().PID) == a.Attach {
 				return p, nil
 			}
 		}
@@ -189,7 +194,7 @@ func (a *attachFlags) peer(ctx context.Context, stderr io.Writer, cluster *gener
 		if len(peers) > 0 {
 			there = "it is none of yours that runs loops; these are: " + there
 		}
-		return nil, fmt.Errorf("look into kctl-ctrl process %s: %s", a.attach, strings.Join(append([]string{there}, silent...), "; "))
+		return nil, fmt.Errorf("look into kctl-ctrl process %s: %s", a.Attach, strings.Join(append([]string{there}, silent...), "; "))
 	}
 	for _, s := range silent {
 		fmt.Fprintln(stderr, "warning:", s)
@@ -232,12 +237,12 @@ func describeProcess(p state.Process) string {
 	return fmt.Sprintf("%s (context %s, %s, since %s)", p.Source, p.Context, p.Mode, p.Started.Local().Format(time.TimeOnly))
 }
 
-// noEffects are the flags that do nothing where nothing is started here: a recording
+// NoEffects are the flags that do nothing where nothing is started here: a recording
 // answers, or a process that was named.
-func (a *attachFlags) noEffects() []cliflags.NoEffect {
+func (a *Flags) NoEffects() []cliflags.NoEffect {
 	starting := []string{"for", "controllers"}
 	return []cliflags.NoEffect{
-		{In: a.recording.Given(), Flags: append(cliflags.ClusterNames(), append(starting, "namespace")...), Why: "with --from, which answers from a recording: leave one of them out"},
-		{In: a.attach != "" && a.attach != attachNone, Flags: starting, Why: "with --attach=PID, which starts no controllers here: leave one of them out"},
+		{In: a.Recording.Given(), Flags: append(cliflags.ClusterNames(), append(starting, "namespace")...), Why: "with --from, which answers from a recording: leave one of them out"},
+		{In: a.Attach != "" && a.Attach != None, Flags: starting, Why: "with --attach=PID, which starts no controllers here: leave one of them out"},
 	}
 }

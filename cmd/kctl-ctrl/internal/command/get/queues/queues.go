@@ -1,4 +1,6 @@
-package main
+// Package queues is the command that lists work queues: of controllers in this program, of
+// a recording, or of any process that has metrics.
+package queues
 
 import (
 	"cmp"
@@ -20,6 +22,7 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/cliflags"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/console"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/exit"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/look"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/printing"
 	"github.com/kctl-ctrl/kctl-ctrl/render"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/attach"
@@ -28,11 +31,12 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
-type queuesOptions struct {
+// Options are the command's, from its flags.
+type Options struct {
 	genericiooptions.IOStreams
 	cluster *genericclioptions.ConfigFlags
 	printer *printing.Printer
-	attach  attachFlags
+	attach  look.Flags
 	flags   *pflag.FlagSet
 	now     func() time.Time
 
@@ -51,8 +55,9 @@ type queuesOptions struct {
 // keysShown is how many keys of a queue are named.
 const keysShown = 100
 
-func newQueues(streams genericiooptions.IOStreams, controllers starter) *cobra.Command {
-	o := &queuesOptions{
+// New makes the command.
+func New(streams genericiooptions.IOStreams, controllers look.Controllers) *cobra.Command {
+	o := &Options{
 		IOStreams: streams, cluster: genericclioptions.NewConfigFlags(true), printer: printing.New(), now: time.Now,
 	}
 	cmd := &cobra.Command{
@@ -104,7 +109,7 @@ With --from it answers from a recording instead, at its end or at the time that
   kctl-ctrl get queues --metrics-from=pod/shop-operator-0:8080 -n shop --check depth=100,longest=5m`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.names = args
-			return o.run(cmd.Context())
+			return o.Run(cmd.Context())
 		},
 	}
 	flags := cmd.Flags()
@@ -116,16 +121,16 @@ With --from it answers from a recording instead, at its end or at the time that
 	flags.StringVar(&o.sortBy, "sort-by", "", "sort by "+strings.Join(sortedBy(), ", ")+"; by depth where tables are printed, else as the process tells them")
 	_ = cmd.RegisterFlagCompletionFunc("sort-by", cobra.FixedCompletions(sortedBy(), cobra.ShellCompDirectiveNoFileComp))
 	flags.BoolVarP(&o.watch, "watch", "w", false, "look again every --interval, until interrupted")
-	o.attach.controllers = controllers
-	o.attach.addTo(cmd)
-	o.attach.recording.AddTo(cmd)
+	o.attach.Controllers = controllers
+	o.attach.AddTo(cmd)
+	o.attach.Recording.AddTo(cmd)
 	o.printer.AddFlags(cmd)
 	cliflags.AddCluster(o.cluster, flags)
 	_ = cmd.RegisterFlagCompletionFunc("metrics-from", cobra.FixedCompletions(append([]string{"pod/"}, metrics.Components()...), cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace))
 	return cmd
 }
 
-func (o *queuesOptions) validate() error {
+func (o *Options) validate() error {
 	if err := o.source.check(); err != nil {
 		return err
 	}
@@ -134,15 +139,15 @@ func (o *queuesOptions) validate() error {
 		return errors.New("--interval must not be negative")
 	case o.keys && o.source.given():
 		return errors.New("--keys: metrics have no keys; they are known of the loops of this program only")
-	case o.attach.recording.Given() && o.source.given():
+	case o.attach.Recording.Given() && o.source.given():
 		return errors.New("--from and --metrics-from or --metrics-url exclude each other")
-	case o.attach.attach != "" && o.source.given():
+	case o.attach.Attach != "" && o.source.given():
 		return errors.New("--attach and --metrics-from or --metrics-url exclude each other")
 	case o.sortBy != "" && queueOrders[o.sortBy] == nil:
 		return fmt.Errorf("unknown --sort-by %q: use %s", o.sortBy, strings.Join(sortedBy(), ", "))
 	case o.watch && o.check != "":
 		return errors.New("--check is for one look: it does not go with --watch")
-	case o.watch && o.attach.recording.Given():
+	case o.watch && o.attach.Recording.Given():
 		return errors.New("--watch looks at what goes on: it does not go with --from")
 	case o.watch && o.interval == 0:
 		return errors.New("--watch looks every --interval: it cannot be 0")
@@ -153,18 +158,19 @@ func (o *queuesOptions) validate() error {
 			return fmt.Errorf("--check: %w", err)
 		}
 	}
-	if o.interval == 0 && !o.attach.recording.Given() && metrics.NeedRates(o.checks) {
+	if o.interval == 0 && !o.attach.Recording.Given() && metrics.NeedRates(o.checks) {
 		return fmt.Errorf("--check %s: a figure per second takes two looks: --interval must not be 0", o.check)
 	}
-	modes := append(o.attach.noEffects(),
+	modes := append(o.attach.NoEffects(),
 		cliflags.NoEffect{In: o.source.url != "", Flags: append(cliflags.ClusterNames(), "namespace"), Why: "with --metrics-url, which needs no kubeconfig: leave one of them out, or use --metrics-from"},
 		cliflags.NoEffect{In: o.source.given(), Flags: []string{"for", "controllers"}, Why: "with --metrics-from and --metrics-url, which start no controllers here: name queues instead"},
-		cliflags.NoEffect{In: !o.source.given() && !o.watch && (!metrics.NeedRates(o.checks) || o.attach.recording.Given()), Flags: []string{"interval"}, Why: "without --watch, --metrics-from, --metrics-url or --check of a rate: add one, or leave this out"},
+		cliflags.NoEffect{In: !o.source.given() && !o.watch && (!metrics.NeedRates(o.checks) || o.attach.Recording.Given()), Flags: []string{"interval"}, Why: "without --watch, --metrics-from, --metrics-url or --check of a rate: add one, or leave this out"},
 	)
-	return errors.Join(o.attach.check(), o.printer.Complete(o.Out), cliflags.RefuseNoEffect(o.flags, modes...))
+	return errors.Join(o.attach.Check(), o.printer.Complete(o.Out), cliflags.RefuseNoEffect(o.flags, modes...))
 }
 
-func (o *queuesOptions) run(ctx context.Context) error {
+// Run does what the flags say.
+func (o *Options) Run(ctx context.Context) error {
 	if err := o.validate(); err != nil {
 		return err
 	}
@@ -174,7 +180,7 @@ func (o *queuesOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if o.attach.recording.Given() && len(contexts) > 1 {
+	if o.attach.Recording.Given() && len(contexts) > 1 {
 		return errors.New("a recording is of one cluster: --from and several contexts exclude each other")
 	}
 	if o.watch {
@@ -184,8 +190,8 @@ func (o *queuesOptions) run(ctx context.Context) error {
 		return explain.Cause(ctx, o.follow(ctx, contexts[0]))
 	}
 	queues, process, err := o.read(ctx, contexts)
-	if o.attach.recording.Given() {
-		o.now = o.attach.recording.Now // ages are those of then
+	if o.attach.Recording.Given() {
+		o.now = o.attach.Recording.Now // ages are those of then
 	}
 	if err != nil {
 		return explain.Cause(ctx, err)
@@ -200,7 +206,7 @@ func (o *queuesOptions) run(ctx context.Context) error {
 }
 
 // read looks once, in each context.
-func (o *queuesOptions) read(ctx context.Context, contexts []cliflags.Cluster) ([]state.QueueStats, state.Process, error) {
+func (o *Options) read(ctx context.Context, contexts []cliflags.Cluster) ([]state.QueueStats, state.Process, error) {
 	switch {
 	case o.source.url != "":
 		return o.scrapeURL(ctx)
@@ -208,13 +214,13 @@ func (o *queuesOptions) read(ctx context.Context, contexts []cliflags.Cluster) (
 		return o.inEach(contexts, func(in cliflags.Cluster) ([]state.QueueStats, state.Process, error) {
 			return o.scrapePod(ctx, in)
 		})
-	case o.attach.attach != "" && o.attach.attach != attachNone && len(contexts) > 1:
+	case o.attach.Attach != "" && o.attach.Attach != look.None && len(contexts) > 1:
 		return nil, state.Process{}, errors.New("--attach names one process: give one --context, or none")
 	}
 	return o.inEach(contexts, func(in cliflags.Cluster) ([]state.QueueStats, state.Process, error) {
 		// One after the other: where loops have to be started, those of one cluster
 		// end before those of the next begin.
-		host, closing, err := o.attach.openIn(ctx, o.IOStreams, in)
+		host, closing, err := o.attach.OpenIn(ctx, o.IOStreams, in)
 		if err != nil {
 			return nil, state.Process{}, err
 		}
@@ -229,9 +235,9 @@ func (o *queuesOptions) read(ctx context.Context, contexts []cliflags.Cluster) (
 
 // withRates gives queues the rates that are checked: those of a recording since its
 // beginning, others since a look --interval before.
-func (o *queuesOptions) withRates(ctx context.Context, host attach.Host, queues []state.QueueStats) ([]state.QueueStats, error) {
-	if o.attach.recording.Given() {
-		return metrics.WithRates(nil, queues, o.attach.recording.Now().Sub(host.Process().Started)), nil
+func (o *Options) withRates(ctx context.Context, host attach.Host, queues []state.QueueStats) ([]state.QueueStats, error) {
+	if o.attach.Recording.Given() {
+		return metrics.WithRates(nil, queues, o.attach.Recording.Now().Sub(host.Process().Started)), nil
 	}
 	begun := o.now()
 	if err := console.Sleep(ctx, o.interval); err != nil {
@@ -244,7 +250,7 @@ func (o *queuesOptions) withRates(ctx context.Context, host attach.Host, queues 
 	return metrics.WithRates(queues, later, o.now().Sub(begun)), nil
 }
 
-func (o *queuesOptions) query() attach.QueueQuery {
+func (o *Options) query() attach.QueueQuery {
 	if o.keys || !o.printer.ForPeople() {
 		return attach.QueueQuery{Keys: keysShown}
 	}
@@ -253,7 +259,7 @@ func (o *queuesOptions) query() attach.QueueQuery {
 
 // inEach reads the queues of each context. What fails in one of several is a
 // warning.
-func (o *queuesOptions) inEach(contexts []cliflags.Cluster, read func(cliflags.Cluster) ([]state.QueueStats, state.Process, error)) ([]state.QueueStats, state.Process, error) {
+func (o *Options) inEach(contexts []cliflags.Cluster, read func(cliflags.Cluster) ([]state.QueueStats, state.Process, error)) ([]state.QueueStats, state.Process, error) {
 	if len(contexts) == 1 {
 		return read(contexts[0])
 	}
@@ -283,7 +289,7 @@ func (o *queuesOptions) inEach(contexts []cliflags.Cluster, read func(cliflags.C
 }
 
 // arrange chooses the queues that are named and puts them in order.
-func (o *queuesOptions) arrange(queues []state.QueueStats) ([]state.QueueStats, error) {
+func (o *Options) arrange(queues []state.QueueStats) ([]state.QueueStats, error) {
 	queues, err := chooseQueues(queues, o.names)
 	if err != nil {
 		return nil, err
@@ -370,7 +376,7 @@ type queueList struct {
 	Items      []state.QueueStats `json:"items"`
 }
 
-func (o *queuesOptions) print(queues []state.QueueStats, process state.Process) error {
+func (o *Options) print(queues []state.QueueStats, process state.Process) error {
 	err := o.printer.Print(o.Out, printing.Found{
 		Document: func() any {
 			return queueList{APIVersion: about.APIVersion, Kind: "QueueList", Process: process, Items: queues}
@@ -396,11 +402,11 @@ func (o *queuesOptions) print(queues []state.QueueStats, process state.Process) 
 	return nil
 }
 
-func (o *queuesOptions) queueTable(queues []state.QueueStats, wide bool) render.Table {
+func (o *Options) queueTable(queues []state.QueueStats, wide bool) render.Table {
 	return render.Queues(queues, render.QueueOptions{Wide: wide, Steady: o.watch})
 }
 
-func (o *queuesOptions) printKeys(queues []state.QueueStats) error {
+func (o *Options) printKeys(queues []state.QueueStats) error {
 	table := render.QueueKeys(queues, render.Times{Now: o.now(), Ages: console.IsTerminal(o.Out)})
 	if len(table.Rows) == 0 {
 		fmt.Fprintln(o.ErrOut, "No keys: nothing is ready, waiting or being processed.")
@@ -415,7 +421,7 @@ func (o *queuesOptions) printKeys(queues []state.QueueStats) error {
 // checked is the probe's answer. A bound that nothing measures is an error, and so
 // are queues that were asked for and could not be seen: such a probe would say for
 // ever that all is well. What is over a bound is that, whatever else is not seen.
-func (o *queuesOptions) checked(queues []state.QueueStats) error {
+func (o *Options) checked(queues []state.QueueStats) error {
 	exceeded := false
 	if len(o.checks) > 0 {
 		for _, sentence := range metrics.Stalled(queues) {
@@ -435,13 +441,13 @@ func (o *queuesOptions) checked(queues []state.QueueStats) error {
 	switch {
 	case exceeded:
 		return exit.ErrChanged
-	case len(o.attach.unsynced) > 0:
-		return o.attach.incomplete()
+	case len(o.attach.Unsynced) > 0:
+		return o.attach.Incomplete()
 	case len(o.checks) == 0:
 	case o.unread > 0:
 		return fmt.Errorf("--check: what was seen is within its bounds, but %d of the contexts could not be asked (see above): choose the others with --context", o.unread)
-	case o.attach.missing > 0 && len(o.names) == 0:
-		return fmt.Errorf("--check: what was seen is within its bounds, but %d of the loops cannot run (see above): name the queues to check, choose other loops with --controllers, or ask for a role: 'rbac' prints the least one", o.attach.missing)
+	case o.attach.Missing > 0 && len(o.names) == 0:
+		return fmt.Errorf("--check: what was seen is within its bounds, but %d of the loops cannot run (see above): name the queues to check, choose other loops with --controllers, or ask for a role: 'rbac' prints the least one", o.attach.Missing)
 	}
 	return nil
 }

@@ -1,4 +1,5 @@
-package main
+// Package informers is the command that says what the informers of controllers hold.
+package informers
 
 import (
 	"context"
@@ -16,23 +17,26 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/about"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/cliflags"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/console"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/look"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/printing"
 	"github.com/kctl-ctrl/kctl-ctrl/render"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/explain"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
-type informersOptions struct {
+// Options are the command's, from its flags.
+type Options struct {
 	genericiooptions.IOStreams
 	cluster *genericclioptions.ConfigFlags
 	printer *printing.Printer
-	attach  attachFlags
+	attach  look.Flags
 	flags   *pflag.FlagSet
 	now     func() time.Time
 }
 
-func newInformers(streams genericiooptions.IOStreams, controllers starter) *cobra.Command {
-	o := &informersOptions{
+// New makes the command.
+func New(streams genericiooptions.IOStreams, controllers look.Controllers) *cobra.Command {
+	o := &Options{
 		IOStreams: streams, cluster: genericclioptions.NewConfigFlags(true), printer: printing.New(), now: time.Now,
 	}
 	cmd := &cobra.Command{
@@ -55,12 +59,12 @@ With --from it answers from a recording instead, at its end or at the time that
 --at names.`,
 		Example: `  kctl-ctrl get informers
   kctl-ctrl get informers pods deployments.apps -o wide`,
-		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args) },
+		RunE: func(cmd *cobra.Command, args []string) error { return o.Run(cmd.Context(), args) },
 	}
 	o.flags = cmd.Flags()
-	o.attach.controllers = controllers
-	o.attach.addTo(cmd)
-	o.attach.recording.AddTo(cmd)
+	o.attach.Controllers = controllers
+	o.attach.AddTo(cmd)
+	o.attach.Recording.AddTo(cmd)
 	o.printer.AddFlags(cmd)
 	cliflags.AddCluster(o.cluster, cmd.Flags())
 	return cmd
@@ -74,19 +78,20 @@ type informerList struct {
 	Items      []state.StoreStats `json:"items"`
 }
 
-func (o *informersOptions) run(ctx context.Context, types []string) error {
-	if err := errors.Join(o.attach.check(), o.printer.Complete(o.Out), cliflags.RefuseNoEffect(o.flags, o.attach.noEffects()...)); err != nil {
+// Run does what the flags say.
+func (o *Options) Run(ctx context.Context, types []string) error {
+	if err := errors.Join(o.attach.Check(), o.printer.Complete(o.Out), cliflags.RefuseNoEffect(o.flags, o.attach.NoEffects()...)); err != nil {
 		return err
 	}
 	ctx, cancel := console.WithSignals(ctx, o.ErrOut, "stopped")
 	defer cancel()
-	host, closing, err := o.attach.open(ctx, o.IOStreams, o.cluster)
+	host, closing, err := o.attach.Open(ctx, o.IOStreams, o.cluster)
 	if err != nil {
 		return explain.Cause(ctx, err)
 	}
 	defer closing()
-	if o.attach.recording.Given() {
-		o.now = o.attach.recording.Now // ages are those of then
+	if o.attach.Recording.Given() {
+		o.now = o.attach.Recording.Now // ages are those of then
 	}
 	stores, err := host.Informers(ctx)
 	if err != nil {
@@ -114,7 +119,7 @@ func (o *informersOptions) run(ctx context.Context, types []string) error {
 		},
 	})
 	if err == nil {
-		err = o.attach.incomplete()
+		err = o.attach.Incomplete()
 	}
 	return err
 }

@@ -1,4 +1,4 @@
-package main
+package queues
 
 import (
 	"bytes"
@@ -16,6 +16,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/exit"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/look"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/printing"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/metrics"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
@@ -108,7 +109,7 @@ func TestProbeOfWhatIsMissing(t *testing.T) {
 		"a context missing, over": {"depth=6", 0, 1, nil, exit.Changed},
 	} {
 		var words bytes.Buffer
-		o := &queuesOptions{IOStreams: genericiooptions.IOStreams{ErrOut: &words}, names: c.names, unread: c.unread, attach: attachFlags{missing: c.missing}}
+		o := &Options{IOStreams: genericiooptions.IOStreams{ErrOut: &words}, names: c.names, unread: c.unread, attach: look.Flags{Missing: c.missing}}
 		if c.check != "" {
 			var err error
 			if o.checks, err = metrics.ParseChecks(c.check); err != nil {
@@ -150,7 +151,7 @@ func TestQueueOrder(t *testing.T) {
 		"name":  "also none, deep, none, unknown",
 		"adds":  "unknown, none, deep, also none",
 	} {
-		o := &queuesOptions{printer: printing.New(), sortBy: by}
+		o := &Options{printer: printing.New(), sortBy: by}
 		got, err := o.arrange(queues)
 		if err != nil {
 			t.Fatal(err)

@@ -1,4 +1,4 @@
-package main
+package queues
 
 import (
 	"context"
@@ -16,7 +16,7 @@ import (
 
 // follow looks at the queues again and again until the user has enough or the
 // process is gone.
-func (o *queuesOptions) follow(ctx context.Context, in cliflags.Cluster) error {
+func (o *Options) follow(ctx context.Context, in cliflags.Cluster) error {
 	switch {
 	case o.source.url != "":
 		client, err := o.source.client(o.source.url, nil, nil)
@@ -30,7 +30,7 @@ func (o *queuesOptions) follow(ctx context.Context, in cliflags.Cluster) error {
 			return o.followMetrics(ctx, client, source)
 		})
 	}
-	host, closing, err := o.attach.openIn(ctx, o.IOStreams, in)
+	host, closing, err := o.attach.OpenIn(ctx, o.IOStreams, in)
 	if err != nil {
 		return err
 	}
@@ -42,7 +42,7 @@ func (o *queuesOptions) follow(ctx context.Context, in cliflags.Cluster) error {
 }
 
 // followMetrics takes the rates from each two readings in a row.
-func (o *queuesOptions) followMetrics(ctx context.Context, client *connect.MetricsClient, source string) error {
+func (o *Options) followMetrics(ctx context.Context, client *connect.MetricsClient, source string) error {
 	var before *metrics.Scrape
 	return o.watching(ctx, func() ([]state.QueueStats, state.Process, error) {
 		now, err := o.scrapeOnce(ctx, client)
@@ -56,7 +56,7 @@ func (o *queuesOptions) followMetrics(ctx context.Context, client *connect.Metri
 }
 
 // watching prints what look sees, every interval.
-func (o *queuesOptions) watching(ctx context.Context, look func() ([]state.QueueStats, state.Process, error)) error {
+func (o *Options) watching(ctx context.Context, look func() ([]state.QueueStats, state.Process, error)) error {
 	ticker := time.NewTicker(o.interval)
 	defer ticker.Stop()
 	var known []state.QueueStats
@@ -82,7 +82,7 @@ func (o *queuesOptions) watching(ctx context.Context, look func() ([]state.Queue
 
 // printChanges draws the table again on a terminal; elsewhere it prints the
 // queues that changed.
-func (o *queuesOptions) printChanges(before, now []state.QueueStats, process state.Process, first bool) error {
+func (o *Options) printChanges(before, now []state.QueueStats, process state.Process, first bool) error {
 	if o.printer.ForPeople() && console.IsTerminal(o.Out) {
 		if !first {
 			fmt.Fprint(o.Out, console.ClearScreen)
