@@ -178,8 +178,8 @@ func (v *approvalsView) title(e *env) string {
 	return text
 }
 
-// load takes the questions for a picture.
-func (v *approvalsView) load(e *env) {
+// settle takes the questions for a picture, and remembers which one is shown.
+func (v *approvalsView) settle(e *env) {
 	v.questions = v.questions[:0:0]
 	for q := range e.latest.Questions() {
 		if at, given := v.given[q.ID]; !given || at != e.latest.Seq {
@@ -188,6 +188,10 @@ func (v *approvalsView) load(e *env) {
 	}
 	v.list.Sync(questionRows{e, v.questions})
 	v.list.Move(questionRows{e, v.questions}, 0)
+	v.drawn = 0
+	if q, ok := v.under(); ok {
+		v.drawn = q.ID
+	}
 }
 
 // view draws the list, and the question under the cursor beside or below it; above
@@ -212,10 +216,6 @@ func (v *approvalsView) view(e *env, w, h int) []string {
 		top = max(top, min(h, 3))
 		out = append(out, draw(w, top)...)
 		out = append(out, widget.Fit(e.Theme, detail(w), w, h-top)...)
-	}
-	v.drawn = 0
-	if q, ok := v.under(); ok {
-		v.drawn = q.ID
 	}
 	return out
 }

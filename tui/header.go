@@ -29,9 +29,6 @@ func (m *model) View() string {
 	case w < minWidth || h < minHeight:
 		return strings.Join(widget.Fit(t, widget.Wrapped(fmt.Sprintf("This screen is %d×%d. kctl-ctrl needs %d×%d: make it larger, or use --plain.", w, h, minWidth, minHeight), w, widget.Text), w, h), "\n")
 	}
-	if m.approvals != nil {
-		m.approvals.load(m.env)
-	}
 	bottom := []string{m.bottom(w)}
 	if m.env.Player != nil {
 		bottom = append([]string{m.playline(w)}, bottom...)
@@ -108,7 +105,7 @@ func (m *model) headline(w int) string {
 	if m.options.Requests != nil {
 		right = append(right, widget.Text.Of(fmt.Sprintf("%.0f req/s", e.trends.requestsPerSecond())))
 	}
-	if m.options.Recorder != nil && m.options.Recorder.File() != "" {
+	if m.facts.recording != "" {
 		right = append(right, widget.Recording.Of("REC"))
 	}
 	if n := dropped(e.latest); n > 0 {
@@ -206,17 +203,15 @@ func lastNote(s *state.Snapshot) string {
 // alarm is what must not be missed: a server that does not answer, the brake, two
 // leaders.
 func (m *model) alarm() string {
-	if c := m.options.Connection; c != nil {
-		if since, reason := c.Lost(); !since.IsZero() {
-			return fmt.Sprintf("NO ANSWER FROM THE API SERVER for %s: what is shown is STALE (%s)", widget.Age(m.env.now.Sub(since)), reason)
+	if since := m.facts.lost; !since.IsZero() {
+		return fmt.Sprintf("NO ANSWER FROM THE API SERVER for %s: what is shown is STALE (%s)", widget.Age(m.env.now.Sub(since)), m.facts.reason)
+	}
+	if failing := m.facts.failing; len(failing) > 0 {
+		text := "WATCHES FAIL, what is shown is STALE: " + failing[0]
+		if more := len(failing) - 1; more > 0 {
+			text += fmt.Sprintf(" and %d more", more)
 		}
-		if failing := c.Failing(); len(failing) > 0 {
-			text := "WATCHES FAIL, what is shown is STALE: " + failing[0]
-			if more := len(failing) - 1; more > 0 {
-				text += fmt.Sprintf(" and %d more", more)
-			}
-			return text
-		}
+		return text
 	}
 	if text := m.env.ended(); text != "" {
 		return text
@@ -257,19 +252,18 @@ func (m *model) bottom(w int) string {
 
 // playline is the slider of a replay.
 func (m *model) playline(w int) string {
-	p := m.env.Player
-	from, to := p.Range()
-	at := p.Position()
+	p := m.facts.play
+	from, to, at := p.from, p.to, p.at
 	sign := "stopped"
 	switch {
-	case !p.Playing() && !at.After(from) && p.Remarks() == "":
+	case !p.playing && !at.After(from) && p.remarks == "":
 		sign = "stopped at its beginning: space plays, ] goes to the first error"
-	case p.Playing():
-		sign = fmt.Sprintf("playing %gx", p.Speed())
+	case p.playing:
+		sign = fmt.Sprintf("playing %gx", p.speed)
 	}
 	left := fmt.Sprintf(" %s  %s  +%s of %s  ", sign, m.env.clock(at), widget.Age(at.Sub(from)), widget.Age(to.Sub(from)))
-	if remarks := p.Remarks(); remarks != "" {
-		left += remarks + "  "
+	if p.remarks != "" {
+		left += p.remarks + "  "
 	}
 	room := max(w-render.Width(left)-3, 0)
 	done := 0

@@ -23,6 +23,7 @@ type model struct {
 	visited []pageID
 
 	width, height int
+	facts         facts
 	text          *overlay
 	approvals     *approvalsView
 	prompt        *widget.Prompt
@@ -145,6 +146,12 @@ func second() tea.Cmd { return tea.Tick(time.Second, func(time.Time) tea.Msg { r
 // Update never blocks: it swaps pointers and starts commands.
 func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	m.env.now = m.options.Now()
+	_, cmd := m.update(msg)
+	m.settle()
+	return m, cmd
+}
+
+func (m *model) update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
 		m.width, m.height = msg.Width, msg.Height

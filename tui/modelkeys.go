@@ -23,6 +23,7 @@ func (m *model) keys(msg tea.KeyMsg) tea.Cmd {
 	var cmds []tea.Cmd
 	for _, r := range msg.Runes {
 		cmds = append(cmds, m.atOnce(m.key(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune{r}, Alt: msg.Alt})))
+		m.settlePage()
 	}
 	return tea.Batch(cmds...)
 }
@@ -34,7 +35,8 @@ func (m *model) atOnce(cmd tea.Cmd) tea.Cmd {
 	if !ok {
 		return cmd
 	}
-	_, cmd = m.Update(msg)
+	_, cmd = m.update(msg)
+	m.settlePage()
 	return m.atOnce(cmd)
 }
 

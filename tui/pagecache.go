@@ -28,6 +28,8 @@ type cacheLevel struct {
 	loading, again bool
 	failed         error
 	columns        []string
+	// stats are the informer's.
+	stats state.StoreStats
 	// drawn is the detail of the object that shown names, with its version.
 	shown string
 	drawn []widget.Line
@@ -176,7 +178,7 @@ func queryOf(f widget.Filter, q CacheQuery) CacheQuery {
 func (c *cacheLevel) setFilter(f widget.Filter) { c.filter = f }
 
 func (c *cacheLevel) title() string {
-	s := c.cache.Stats()
+	s := c.stats
 	kind := "cache of " + cmp.Or(s.Type, c.typ)
 	if s.Metadata {
 		kind += " (metadata)"
@@ -223,20 +225,24 @@ func (c *cacheLevel) view(e *env, w, h int) []string {
 	}
 	rows := cacheRows{c, e}
 	return widget.Beside(e.Theme, w, h, func(w, h int) []string { return c.list.View(e.Theme, rows, w, h, empty) },
-		func(w int) []widget.Line { return c.detail(e) })
+		func(w int) []widget.Line { return c.detail() })
 }
 
-// detail is the object under the cursor in short, for a wide screen.
-func (c *cacheLevel) detail(*env) []widget.Line {
+// settle looks at the informer and at the object under the cursor.
+func (c *cacheLevel) settle() {
+	c.stats = c.cache.Stats()
 	row, ok := cacheRows{cacheLevel: c}.row(c.list.Cursor)
 	if !ok {
-		return nil
+		c.shown, c.drawn = "", nil
+		return
 	}
 	if id := row.Key() + " " + row.ResourceVersion; id != c.shown || c.drawn == nil {
 		c.shown, c.drawn = id, c.draw(row)
 	}
-	return c.drawn
 }
+
+// detail is the object under the cursor in short, for a wide screen.
+func (c *cacheLevel) detail() []widget.Line { return c.drawn }
 
 func (c *cacheLevel) draw(row CacheRow) []widget.Line {
 	o, ok := c.cache.Object(row.Namespace, row.Name)

@@ -37,7 +37,7 @@ func (c *cacheLevel) actions(e *env) []action {
 		{keys: []string{"|"}, help: "Choose the columns.", do: c.chooseColumns},
 		{keys: []string{"D"}, help: "Show all that is known of the informer.", do: func() tea.Cmd {
 			return send(openMsg{func(e *env) *widget.TextView {
-				return &widget.TextView{Title: "Informer of " + c.typ, Lines: func(w int) []widget.Line { return storeDetail(e, c.cache.Stats(), w) }}
+				return &widget.TextView{Title: "Informer of " + c.typ, Lines: func(w int) []widget.Line { return storeDetail(e, c.stats, w) }}
 			}})
 		}},
 	}

@@ -18,6 +18,8 @@ type controllersPage struct {
 	base
 	list widget.List
 	sort controllerSort
+	// stores are the informers, as they were a moment ago.
+	stores []state.StoreStats
 	// used: the user has moved the cursor, or done something to its row.
 	used bool
 }
@@ -206,9 +208,18 @@ func (p *controllersPage) current(e *env) *state.Controller {
 
 // update keeps the cursor on the first row until it is used: rows come in above it
 // while a session starts, and the screen would open in the middle of them.
-func (p *controllersPage) update(msg tea.Msg, _ *env) tea.Cmd {
-	if _, ok := msg.(snapshotMsg); ok && !p.used {
-		p.list.ToTop()
+func (p *controllersPage) update(msg tea.Msg, e *env) tea.Cmd {
+	switch msg := msg.(type) {
+	case snapshotMsg:
+		if !p.used {
+			p.list.ToTop()
+		}
+	case storesMsg:
+		p.stores = msg
+	case shownMsg, tickMsg:
+		if caches := e.Caches; caches != nil {
+			return func() tea.Msg { return pageMsg{pageControllers, storesMsg(caches.Stores())} }
+		}
 	}
 	return nil
 }
@@ -343,7 +354,7 @@ func (p *controllersPage) handlers(e *env, c *state.Controller) []widget.Line {
 		return nil
 	}
 	var types []string
-	for _, s := range e.Caches.Stores() {
+	for _, s := range p.stores {
 		if slices.ContainsFunc(s.Handlers, func(h state.HandlerStats) bool { return h.Controller == c.Name }) {
 			types = append(types, fmt.Sprintf("%s (%d)", s.Type, s.Objects))
 		}

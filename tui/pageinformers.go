@@ -249,6 +249,12 @@ func (p *informersPage) close() {
 	}
 }
 
+func (p *informersPage) settle(*env) {
+	if p.opened != nil {
+		p.opened.settle()
+	}
+}
+
 func (p *informersPage) current(e *env) (state.StoreStats, bool) { return p.rows(e).At(&p.list) }
 
 func (p *informersPage) key(key string, e *env) bool {

@@ -48,8 +48,7 @@ func newLeasesPage() page {
 	}}}
 }
 
-func (p *leasesPage) title(e *env) string {
-	p.sort(e)
+func (p *leasesPage) title(*env) string {
 	expired := p.sorted.expired
 	text := fmt.Sprintf("Leases: %d", len(p.leases))
 	if expired > 0 {
@@ -309,4 +308,7 @@ func (p *leasesPage) focus(s subject, e *env) (tea.Cmd, bool) {
 
 func (p *leasesPage) alarm(e *env) string { return p.history.alarm(e.now.Add(p.ahead)) }
 
-func (p *leasesPage) plain(e *env) []plainRow { return plainRows(&p.list, p.rows(e)) }
+func (p *leasesPage) plain(e *env) []plainRow {
+	p.settle(e)
+	return plainRows(&p.list, p.rows(e))
+}

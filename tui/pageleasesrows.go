@@ -32,9 +32,10 @@ type leaseRow struct {
 }
 
 func (p *leasesPage) rows(e *env) widget.Slice[leaseRow] {
-	p.sort(e)
 	return widget.Slice[leaseRow]{Items: p.sorted.items, IDOf: leaseRow.id, CellsOf: func(r leaseRow) []widget.Cell { return p.cells(e, r.at(e.now.Add(p.ahead))) }}
 }
+
+func (p *leasesPage) settle(e *env) { p.sort(e) }
 
 // at judges the lease of a row.
 func (r leaseRow) at(now time.Time) leaseRow {

@@ -126,10 +126,15 @@ func (p *queuesPage) update(msg tea.Msg, e *env) tea.Cmd {
 	return p.refresh(e, msg)
 }
 
-func (p *queuesPage) rows(e *env) keyRows {
+// settle sorts few keys at once: a filter is typed, which no message tells.
+func (p *queuesPage) settle(e *env) {
 	if e.snap.Keys.Len()+e.snap.Done.Len() <= manyKeys {
-		_ = p.refresh(e, nil) // a filter is typed, which no message tells
+		_ = p.refresh(e, nil)
 	}
+	p.list.Sync(p.rows(e))
+}
+
+func (p *queuesPage) rows(e *env) keyRows {
 	return keyRows{p.order, e.snap, func(_ string, k *state.Key) []widget.Cell { return p.cells(e, k) }}
 }
 
@@ -172,9 +177,6 @@ func keyState(held *state.BreakpointHit, k *state.Key) widget.Cell {
 }
 
 func (p *queuesPage) title(e *env) string {
-	if e.snap.Keys.Len()+e.snap.Done.Len() <= manyKeys {
-		_ = p.refresh(e, nil)
-	}
 	whose := "Queues"
 	if p.query.controller != "" {
 		whose += " of " + render.ShortName(p.query.controller)

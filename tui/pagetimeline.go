@@ -85,12 +85,16 @@ func (p *timelinePage) shows(snap *state.Snapshot, e state.Entry) bool {
 }
 
 func (p *timelinePage) rows(e *env) keptRows[state.Entry] {
-	rows := keptRows[state.Entry]{&p.kept, false, func(entry state.Entry) []widget.Cell { return entryCells(e, entry) }}
+	return keptRows[state.Entry]{&p.kept, false, func(entry state.Entry) []widget.Cell { return entryCells(e, entry) }}
+}
+
+// settle takes over what is new, and follows it where the cursor is at the end.
+func (p *timelinePage) settle(e *env) {
+	rows := p.rows(e)
 	follows := p.list.Cursor >= rows.Len()-1
 	if p.kept.look(e.snap, e.snap.Recent, func(entry state.Entry) bool { return p.shows(e.snap, entry) }) && follows {
 		p.list.Selected, p.list.Cursor = "", rows.Len()-1
 	}
-	return rows
 }
 
 // across fills the rest of a row.
@@ -293,10 +297,12 @@ func (p *timelinePage) focus(s subject, e *env) (tea.Cmd, bool) {
 	case s.kind == onEvent && s.seq != 0:
 		p.story, p.scope, p.filter, p.detail = nil, "", widget.Filter{}, state.DetailAll
 		p.kept.again()
+		p.settle(e)
 		rows := p.rows(e)
 		if rows.Find(entryID(s.seq)) < 0 && !p.renewals {
 			p.renewals = true
 			p.kept.again()
+			p.settle(e)
 			rows = p.rows(e)
 		}
 		if at := rows.Find(entryID(s.seq)); at >= 0 {

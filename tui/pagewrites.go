@@ -55,11 +55,15 @@ func (p *writesPage) shows(w *state.Write) bool {
 	return p.filter.Matches(w.Controller, w.Cause.Key, w.Verb, writeObject(w.WriteFinished), w.Object.Type(), resultWord(w.WriteFinished), w.Message)
 }
 
-func (p *writesPage) rows(e *env) keptRows[*state.Write] {
+// settle takes over what is new, and follows it where the cursor is at the top.
+func (p *writesPage) settle(e *env) {
 	follows := p.list.Cursor == 0
 	if p.kept.look(e.snap, e.snap.Writes, p.shows) && follows {
 		p.list.Selected, p.list.Top = "", 0
 	}
+}
+
+func (p *writesPage) rows(e *env) keptRows[*state.Write] {
 	return keptRows[*state.Write]{&p.kept, true, func(w *state.Write) []widget.Cell { return writeCells(e, w) }}
 }
 
@@ -214,6 +218,7 @@ func (p *writesPage) focus(s subject, e *env) (tea.Cmd, bool) {
 	}
 	p.scope, p.filter = scope, widget.Filter{}
 	p.kept.again()
+	p.settle(e)
 	p.list.ToTop()
 	rows := p.rows(e)
 	if at := rows.Find(entryID(s.seq)); s.kind == onWrite && at >= 0 {
@@ -223,6 +228,7 @@ func (p *writesPage) focus(s subject, e *env) (tea.Cmd, bool) {
 }
 
 func (p *writesPage) plain(e *env) []plainRow {
+	p.settle(e)
 	rows := plainRows(&p.list, p.rows(e))
 	for i := range rows {
 		rows[i].history = true

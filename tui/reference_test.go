@@ -50,7 +50,7 @@ func referenceParts(t *testing.T) map[string]string {
 	parts["approvals"] = keyTable(s.approvals.actions(s.model))
 	s.press("esc")
 
-	replay := referenceScreen(t, struct{ Player }{})
+	replay := referenceScreen(t, &stillPlayer{})
 	parts["replay"] = keyTable(replay.playing())
 
 	var out strings.Builder
@@ -71,7 +71,7 @@ func referenceScreen(t *testing.T, player Player) *screen {
 	t.Helper()
 	snap := shop(t, 0)
 	full := shopOptions(snap)
-	full.Loops, full.Approvals = &fakeLoops{}, newGate()
+	full.Loops, full.Approvals = &fakeLoops{}, &gate{}
 	full.Owners, full.Revisions = &fakeOwners{tree: shopTree(), cascade: shopCascades()}, &fakeRevisions{lists: shopRevisions()}
 	full.Player = player
 	return newScreen(t, full, snap, 100, 28)

@@ -69,6 +69,7 @@ func (s *screen) showBase(base *state.Snapshot) {
 		s.env.trends.sample(base, s.options.Now(), 0)
 	}
 	s.carryOut(s.take(base))
+	s.settle()
 }
 
 // newScreen shows a snapshot in a size. Commands that wait for the journal or the

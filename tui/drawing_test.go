@@ -1,0 +1,96 @@
+package tui
+
+import (
+	"testing"
+	"time"
+
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+)
+
+// forbid puts parts in the place of a session's of which each method panics, and
+// returns what puts the session's back.
+func (s *screen) forbid() (restore func()) {
+	options, parts, cache := *s.options, *s.env.Parts, Cache(nil)
+	informers := s.pages[pageInformers].(*informersPage)
+	o, p := s.options, s.env.Parts
+	if o.Connection != nil {
+		o.Connection = struct{ Connection }{}
+	}
+	if o.Recorder != nil {
+		o.Recorder = struct{ Recorder }{}
+	}
+	o.Journal = struct{ Journal }{}
+	o.Requests, o.Now = nil, nil
+	p.Loops, p.Approvals, p.Caches, p.Owners = struct{ Loops }{}, struct{ Approvals }{}, struct{ Caches }{}, struct{ Owners }{}
+	p.Revisions, p.Leases, p.Active = struct{ Revisions }{}, struct{ Leases }{}, struct{ Active }{}
+	if p.Player != nil {
+		p.Player = struct{ Player }{}
+	}
+	if p.Command != nil {
+		p.Command = struct{ Command }{}
+	}
+	if informers.opened != nil {
+		cache, informers.opened.cache = informers.opened.cache, struct{ Cache }{}
+	}
+	return func() {
+		*s.options, *s.env.Parts = options, parts
+		if cache != nil {
+			informers.opened.cache = cache
+		}
+	}
+}
+
+// draws draws twice without a word to a part of the session, and wants the same.
+func (s *screen) draws(t *testing.T, when string) {
+	t.Helper()
+	s.report()
+	snap, latest, now := s.env.snap, s.env.latest, s.env.now
+	restore := s.forbid()
+	defer restore()
+	defer func() {
+		if p := recover(); p != nil {
+			t.Errorf("%s: drawing asks a part of the session: %v", when, p)
+		}
+	}()
+	if first, second := s.View(), s.View(); first != second {
+		t.Errorf("%s: the first picture is\n%s\nthe second, of the same,\n%s", when, first, second)
+	}
+	if s.env.snap != snap || s.env.latest != latest || s.env.now != now {
+		t.Errorf("%s: drawing has changed what pages read", when)
+	}
+}
+
+// View is a function of the snapshot, the model, the time and the size: it asks no
+// part of the session, which would take the engine's locks, and changes nothing.
+func TestDrawingIsPure(t *testing.T) {
+	snap := busyShop(t)
+	_, k, _ := snap.Keys.At(0)
+	loops := &fakeLoops{
+		paused: map[string]bool{k.Controller: true},
+		points: []state.BreakpointChanged{{Number: 1, Controller: k.Controller}},
+		holds:  []state.BreakpointHit{{Hold: 1, Breakpoint: 1, Controller: k.Controller, Queue: k.Queue, Key: k.Key, Write: "create pods shop/web-1", Since: testNow}},
+	}
+	active := staging()
+	active.Phase = state.ActiveLeading
+	for _, size := range [][2]int{{80, 24}, {200, 60}} {
+		for page := pageControllers; page <= pageTimeline; page++ {
+			for _, replay := range []bool{false, true} {
+				o := on(shopOptions(snap), page)
+				o.Loops, o.Approvals, o.Active = loops, newGate(), active
+				o.Connection = brokenServer{failing: []string{"pods (410 Gone)"}}
+				if replay {
+					o.Player = &stillPlayer{playing: true}
+				}
+				s := newScreen(t, o, snap, size[0], size[1])
+				name := s.name(page)
+				s.draws(t, name)
+				for _, key := range []string{"j", "G", "enter", "j", "esc", "?", "esc", "/", "type:web", "enter", "esc", "A", "j", "enter", "esc", "esc", ":", "esc", "u", "esc", "i", "esc"} {
+					s.press(key)
+					s.draws(t, name+", after "+key)
+				}
+				s.show(state.Fold(s.base, state.Entry{Seq: s.base.Seq + 1, At: testNow.Add(time.Second), Event: state.KeyAdded{Controller: "a", Queue: "q", Key: "shop/new", How: "Add"}}))
+				s.draws(t, name+", after an entry")
+			}
+		}
+	}
+}
