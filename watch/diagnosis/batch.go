@@ -11,11 +11,11 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
-// tooManyMissed is from where the cronjob loop warns of missed times
+// tooManyMissed is the number of missed runs from which the CronJob controller warns
 // (k8s.io/kubernetes v1.37.1 pkg/controller/cronjob/utils.go).
 const tooManyMissed = 100
 
-// cronJobs: why a CronJob makes no Job.
+// cronJobs finds why a CronJob creates no Job.
 func cronJobs(f *Facts) []*draft {
 	var out []*draft
 	for i := range f.CronJobs {
@@ -26,7 +26,7 @@ func cronJobs(f *Facts) []*draft {
 		}
 		schedule, zone, err := scheduleOf(c)
 		if err != nil {
-			out = append(out, because("BadSchedule", r, "CronJob %s never fires: its schedule cannot be read: %v", c.Name, err).
+			out = append(out, because("BadSchedule", r, "CronJob %s never runs: its schedule is invalid: %v", c.Name, err).
 				see(r, "spec.schedule", c.Spec.Schedule).see(r, "spec.timeZone", zone).next("%s", kubectl("edit", r)))
 			continue
 		}
@@ -41,34 +41,34 @@ func cronJobs(f *Facts) []*draft {
 		}
 		next := schedule.Next(f.Now)
 		if next.IsZero() {
-			out = append(out, because("BadSchedule", r, "CronJob %s never fires: its schedule names no day that exists", c.Name).
+			out = append(out, because("BadSchedule", r, "CronJob %s never runs: its schedule matches no existing date", c.Name).
 				see(r, "spec.schedule", c.Spec.Schedule).next("%s", kubectl("edit", r)))
 			continue
 		}
 		switch {
 		case c.Spec.ConcurrencyPolicy == batchv1.ForbidConcurrent && len(c.Status.Active) > 0 && missed > 0:
-			d := because("ConcurrencyForbidden", r, "CronJob %s may not run twice at a time, and its last Job is not done: %s was due %s", c.Name, due.UTC().Format(time.RFC3339), f.ago(due)).
+			d := because("ConcurrencyForbidden", r, "CronJob %s forbids concurrent runs, and its last Job has not finished: the run of %s was due %s", c.Name, due.UTC().Format(time.RFC3339), f.ago(due)).
 				see(r, "spec.concurrencyPolicy", c.Spec.ConcurrencyPolicy)
 			for _, a := range c.Status.Active {
 				d.see(state.Ref{Group: "batch", Version: "v1", Resource: "jobs", Namespace: c.Namespace, Name: a.Name}, "status.active", "since "+f.ago(since))
 			}
 			out = append(out, d.next("kctl-ctrl why %s%s", word("job/"+c.Status.Active[0].Name), in(c.Namespace)))
 		case missed > 0 && c.Spec.StartingDeadlineSeconds != nil && f.Now.Sub(due) > time.Duration(*c.Spec.StartingDeadlineSeconds)*time.Second:
-			out = append(out, because("MissedDeadline", r, "CronJob %s missed the run of %s, and starts none later than %d seconds", c.Name, due.UTC().Format(time.RFC3339), *c.Spec.StartingDeadlineSeconds).
+			out = append(out, because("MissedDeadline", r, "CronJob %s missed the run of %s: it does not start a run more than %d seconds late", c.Name, due.UTC().Format(time.RFC3339), *c.Spec.StartingDeadlineSeconds).
 				see(r, "spec.startingDeadlineSeconds", *c.Spec.StartingDeadlineSeconds).see(r, "status.lastScheduleTime", lastSchedule(c)).
-				next("it runs again at %s; at once: kubectl create job %s --from=%s%s", next.UTC().Format(time.RFC3339), word(c.Name+"-manual"), word("cronjob/"+c.Name), in(c.Namespace)))
+				next("the next run is at %s; to run it now: kubectl create job %s --from=%s%s", next.UTC().Format(time.RFC3339), word(c.Name+"-manual"), word("cronjob/"+c.Name), in(c.Namespace)))
 		case missed > tooManyMissed:
-			out = append(out, because("TooManyMissed", r, "CronJob %s has missed more than %d runs: the cronjob loop was not running, or cannot keep up", c.Name, tooManyMissed).likely().
-				see(r, "status.lastScheduleTime", lastSchedule(c)).see(r, "spec.schedule", c.Spec.Schedule).next("set spec.startingDeadlineSeconds; see whether kube-controller-manager runs"))
+			out = append(out, because("TooManyMissed", r, "CronJob %s has missed more than %d runs: the CronJob controller was not running, or cannot keep up", c.Name, tooManyMissed).likely().
+				see(r, "status.lastScheduleTime", lastSchedule(c)).see(r, "spec.schedule", c.Spec.Schedule).next("set spec.startingDeadlineSeconds, and check that kube-controller-manager is running"))
 		case missed > 0 && f.Now.Sub(due) > time.Minute:
-			d := because("ControllerNotActing", r, "CronJob %s was due %s and made no Job: the cronjob loop does not run, or is refused", c.Name, f.ago(due)).likely().
+			d := because("ControllerNotActing", r, "CronJob %s was due %s and created no Job: the CronJob controller is not running, or its requests are rejected", c.Name, f.ago(due)).likely().
 				see(r, "status.lastScheduleTime", lastSchedule(c)).see(r, "spec.schedule", c.Spec.Schedule)
 			f.lease(d)
 			out = append(out, d.next("kubectl get events%s --field-selector involvedObject.name=%s", in(c.Namespace), word(c.Name)))
 		case c.Status.LastScheduleTime == nil && len(c.Status.Active) == 0:
 			out = append(out, because("NotDueYet", r, "CronJob %s is not due before %s", c.Name, next.UTC().Format(time.RFC3339)).remark().
 				see(r, "spec.schedule", c.Spec.Schedule+zoneWords(zone)).
-				next("to run it at once: kubectl create job %s --from=%s%s", word(c.Name+"-manual"), word("cronjob/"+c.Name), in(c.Namespace)))
+				next("to run it now: kubectl create job %s --from=%s%s", word(c.Name+"-manual"), word("cronjob/"+c.Name), in(c.Namespace)))
 		}
 	}
 	return out
@@ -88,8 +88,8 @@ func lastSchedule(c *batchv1.CronJob) string {
 	return c.Status.LastScheduleTime.UTC().Format(time.RFC3339)
 }
 
-// scheduleOf reads a schedule as the cronjob loop does. Without a time zone that
-// is the controller's, which is not known here: UTC is assumed.
+// scheduleOf parses a schedule as the CronJob controller does. Without spec.timeZone
+// the controller uses its own time zone, which is unknown here: UTC is assumed.
 func scheduleOf(c *batchv1.CronJob) (schedule cron.Schedule, zone string, err error) {
 	text := c.Spec.Schedule
 	if c.Spec.TimeZone != nil {

@@ -7,17 +7,17 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/watch/document"
 )
 
-// check looks for one cause, or a few that are told apart by the same fields.
+// check looks for one cause, or for a few that the same fields distinguish.
 type check struct {
-	// causes are the words of what it may find.
+	// causes are the Cause values that find may return.
 	causes []string
 	find   func(*Facts) []*draft
 }
 
-// checks are in the order of what is nearer to the root.
+// checks are ordered by distance from the root cause, nearest first.
 func checks() []check {
 	return []check{
-		// It will not go away.
+		// The object is not deleted.
 		{[]string{"APIServiceUnavailable"}, namespaceDiscovery},
 		{[]string{"APIServiceUnavailable"}, apiServiceItself},
 		{[]string{"FinalizerInNamespace", "ContentRemaining"}, namespaceContent},
@@ -28,13 +28,13 @@ func checks() []check {
 		{[]string{"NodeGone", "NodeNotReady", "GracePeriod"}, podEnding},
 		{[]string{"NoDisruptionAllowed"}, drainBlocked},
 		{[]string{"NodeNotReady", "Cordoned", "NodePressure"}, nodeItself},
-		// It will not stay.
+		// The object is about to be deleted.
 		{[]string{"OwnerAbsent", "OwnerUnresolvable", "OwnerInvalid"}, ownerReferences},
-		// Somebody wants it so.
+		// The state is configured by a user.
 		{[]string{"Paused"}, paused},
 		{[]string{"ScaledToZero"}, scaledToZero},
 		{[]string{"Suspended"}, suspended},
-		// What it is made of is not there, or is not allowed.
+		// What the object depends on does not exist or is not allowed.
 		{[]string{"SelectorMismatch", "NoPods", "NoReadyPod", "PortMismatch"}, serviceSelector},
 		{[]string{"BackendMissing"}, ingresses},
 		{[]string{"MissingServiceAccount"}, missingServiceAccount},
@@ -79,7 +79,7 @@ func checks() []check {
 	}
 }
 
-// Causes are the words of everything that is looked for.
+// Causes are all Cause values that the checks may report.
 func Causes() []string {
 	var words []string
 	for _, c := range checks() {
@@ -92,7 +92,7 @@ func Causes() []string {
 	return words
 }
 
-// Findings are what the checks find, the most probable root first.
+// Findings runs all checks. The most probable root cause comes first.
 func Findings(f *Facts) []document.Finding {
 	found := []document.Finding{}
 	for _, c := range checks() {

@@ -33,12 +33,12 @@ status: {hard: {pods: "1"}, used: {pods: "1"}}`), "QuotaExceeded", document.Cert
 apiVersion: v1
 kind: ResourceQuota
 metadata: {name: small}
-status: {hard: {pods: "9"}, used: {pods: "1"}}`), "QuotaExceeded", document.Likely, "has room for it by now"},
+status: {hard: {pods: "9"}, used: {pods: "1"}}`), "QuotaExceeded", document.Likely, "has capacity for it now"},
 		{"quota wants requests", docs(deployment, refusedWith(`pods "x" is forbidden: failed quota: small: must specify requests.cpu for: web`), `
 apiVersion: v1
 kind: ResourceQuota
 metadata: {name: small}
-status: {hard: {requests.cpu: "1"}, used: {requests.cpu: "0"}}`), "QuotaExceeded", document.Certain, "do not say how much"},
+status: {hard: {requests.cpu: "1"}, used: {requests.cpu: "0"}}`), "QuotaExceeded", document.Certain, "requires pods to specify"},
 		{"pod security", docs(deployment, refusedWith(`pods "x" is forbidden: violates PodSecurity "restricted:latest": runAsNonRoot != true`)), "PodSecurity", document.Certain, "restricted"},
 		{"webhook down", docs(deployment, refusedWith(`Internal error occurred: failed calling webhook "gate.example": no endpoints`)), "WebhookFailed", document.Certain, "gate.example"},
 		{"webhook says no", docs(deployment, refusedWith(`admission webhook "gate.example" denied the request: no`)), "WebhookDenied", document.Certain, "gate.example"},
@@ -52,7 +52,7 @@ status: {hard: {requests.cpu: "1"}, used: {requests.cpu: "0"}}`), "QuotaExceeded
 		{"node affinity", docs(deployment, replaced(pod, "spec: {", "spec: {affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [{key: zone, operator: In, values: [b]}]}]}}}, ")+replaced(unscheduled, "REASON", "x"), node), "NodeSelector", document.Certain, "zone In b"},
 		{"taints", docs(deployment, pod+replaced(unscheduled, "REASON", "x"), node+"spec: {taints: [{key: only, value: gpu, effect: NoSchedule}]}\n"), "Taints", document.Certain, "only=gpu:NoSchedule"},
 		{"cordoned", docs(bare+replaced(unscheduled, "REASON", "x"), node+"spec: {unschedulable: true, taints: [{key: node.kubernetes.io/unschedulable, effect: NoSchedule}]}\n"), "Taints", document.Certain, "every node is cordoned"},
-		{"no nodes", docs(bare + replaced(unscheduled, "REASON", "x")), "Unschedulable", document.Certain, "has none"},
+		{"no nodes", docs(bare + replaced(unscheduled, "REASON", "x")), "Unschedulable", document.Certain, "has no nodes"},
 		{"no scheduler", docs(bare + "status: {phase: Pending}\n"), "NoScheduler", document.Likely, "default-scheduler"},
 		{"gates", docs(replaced(bare, "spec: {", "spec: {schedulingGates: [{name: quota.example/wait}], ") + "status: {phase: Pending}\n"), "SchedulingGated", document.Certain, "quota.example/wait"},
 		{"image", docs(deployment, pod+container(`state: {waiting: {reason: ImagePullBackOff, message: "Back-off pulling image"}}`), node), "ImagePull", document.Certain, "web:1"},
@@ -66,7 +66,7 @@ status: {hard: {requests.cpu: "1"}, used: {requests.cpu: "0"}}`), "QuotaExceeded
 		{"class missing behind a pod", docs(replaced(bare, "spec: {", "spec: {volumes: [{name: d, persistentVolumeClaim: {claimName: data}}], ")+replaced(unscheduled, "REASON", "pod has unbound immediate PersistentVolumeClaims"), claim, node), "MissingStorageClass", document.Certain, "gold"},
 		{"no class and no default", docs(replaced(claim, "storageClassName: gold, ", ""), class), "NoStorageClass", document.Certain, "no default"},
 		{"waits for a consumer", docs(claim, class+"volumeBindingMode: WaitForFirstConsumer\n"), "WaitsForConsumer", document.Certain, "WaitForFirstConsumer"},
-		{"no provisioner", docs(claim, replaced(class, "disks.example", "kubernetes.io/no-provisioner")), "NoProvisioner", document.Certain, "makes no volumes"},
+		{"no provisioner", docs(claim, replaced(class, "disks.example", "kubernetes.io/no-provisioner")), "NoProvisioner", document.Certain, "does not provision volumes"},
 		{"provisioner silent", docs(claim, class), "NoProvisioner", document.Likely, "disks.example"},
 
 		{"daemon set", docs(`
@@ -79,7 +79,7 @@ apiVersion: apps/v1
 kind: StatefulSet
 metadata: {name: db}
 spec: {replicas: 2, updateStrategy: {type: RollingUpdate, rollingUpdate: {partition: 1}}}
-status: {replicas: 2, readyReplicas: 2, currentRevision: db-1, updateRevision: db-2}`), "Partition", document.Certain, "below ordinal 1"},
+status: {replicas: 2, readyReplicas: 2, currentRevision: db-1, updateRevision: db-2}`), "Partition", document.Certain, "ordinal below 1"},
 		{"on delete", docs(`
 apiVersion: apps/v1
 kind: StatefulSet
@@ -94,7 +94,7 @@ spec: {replicas: 2}
 status: {replicas: 1}`, replaced(pod, "web-1-a", "web-1-0", "ReplicaSet", "StatefulSet")+"status: {phase: Running, conditions: [{type: Ready, status: \"False\"}, {type: PodScheduled, status: \"True\"}]}\n", node), "NotReady", document.Certain, "web-1-0"},
 
 		{"suspended cron job", cronJob + `spec: {schedule: "* * * * *", suspend: true}`, "Suspended", document.Certain, "spec.suspend"},
-		{"impossible day", cronJob + `spec: {schedule: "0 0 30 2 *"}`, "BadSchedule", document.Certain, "no day"},
+		{"impossible day", cronJob + `spec: {schedule: "0 0 30 2 *"}`, "BadSchedule", document.Certain, "no existing date"},
 		{"unknown time zone", cronJob + `spec: {schedule: "0 0 * * *", timeZone: Mars/Base}`, "BadSchedule", document.Certain, "Mars/Base"},
 		{"forbidden to overlap", cronJob + `spec: {schedule: "0 * * * *", concurrencyPolicy: Forbid}
 status: {lastScheduleTime: "2026-03-01T10:00:00Z", active: [{name: report-1}]}`, "ConcurrencyForbidden", document.Certain, "report-1"},
@@ -115,7 +115,7 @@ spec: {nodeSelector: {disk: none}, containers: [{name: migrate, image: m}]}
 status: {phase: Failed, conditions: [{type: PodScheduled, status: "False", reason: Unschedulable, message: "0/1 nodes are available"}]}`, node), "PodFailurePolicy", document.Certain, "exit code 42"},
 		{"no metrics", autoscaler + `status: {conditions: [{type: ScalingActive, status: "False", reason: FailedGetResourceMetric, message: no metrics}]}`, "NoMetrics", document.Certain, "FailedGetResourceMetric"},
 		{"nothing to scale", autoscaler + `status: {conditions: [{type: AbleToScale, status: "False", reason: FailedGetScale, message: not found}]}`, "TargetMissing", document.Certain, "Deployment web"},
-		{"scaled off", autoscaler + `status: {conditions: [{type: ScalingActive, status: "False", reason: ScalingDisabled}]}`, "TargetAtZero", document.Certain, "leaves it alone"},
+		{"scaled off", autoscaler + `status: {conditions: [{type: ScalingActive, status: "False", reason: ScalingDisabled}]}`, "TargetAtZero", document.Certain, "autoscaling is disabled"},
 		{"budget", budget + "status: {disruptionsAllowed: 0, expectedPods: 2, currentHealthy: 2, desiredHealthy: 2}", "NoDisruptionAllowed", document.Certain, "never allows"},
 		{"budget of nothing", budget + "status: {expectedPods: 0}", "BudgetMatchesNothing", document.Certain, "app=web"},
 

@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// A containerState is one container of a pod, with what the pod asks for it.
+// A containerState is the status of a container with its spec.
 type containerState struct {
 	path   string
 	status *corev1.ContainerStatus
@@ -19,7 +19,7 @@ type containerState struct {
 	init   bool
 }
 
-// containers are those of a pod that have a status, init containers first.
+// containers are the containers of a pod that have a status, init containers first.
 func containers(p *corev1.Pod) []containerState {
 	var out []containerState
 	add := func(path string, statuses []corev1.ContainerStatus, specs []corev1.Container, init bool) {
@@ -39,8 +39,8 @@ func containers(p *corev1.Pod) []containerState {
 	return out
 }
 
-// ended is how a container ended last: it is terminated now, or was before it was
-// started again.
+// ended returns the most recent termination of a container: the current state, or the
+// last state before its restart.
 func (c containerState) ended() (*corev1.ContainerStateTerminated, string) {
 	if t := c.status.State.Terminated; t != nil {
 		return t, c.path + ".state.terminated"
@@ -48,12 +48,12 @@ func (c containerState) ended() (*corev1.ContainerStateTerminated, string) {
 	return c.status.LastTerminationState.Terminated, c.path + ".lastState.terminated"
 }
 
-// settledAfter is how long a container has to run before its last end counts as
-// past.
+// settledAfter is how long a container must run before its last termination is
+// considered resolved.
 const settledAfter = 10 * time.Minute
 
-// restarts reports that the container ended, and that the kubelet starts it
-// again: it waits for that, or runs again, not for long, and is not ready.
+// restarts reports whether the container is crash looping: it terminated and waits for
+// a restart, or it was restarted recently and is not ready.
 func (c containerState) restarts(p *corev1.Pod, now time.Time) bool {
 	t, _ := c.ended()
 	switch {
@@ -64,7 +64,7 @@ func (c containerState) restarts(p *corev1.Pod, now time.Time) bool {
 	case c.status.State.Waiting != nil:
 		return c.status.State.Waiting.Reason == "CrashLoopBackOff"
 	case c.status.State.Terminated != nil:
-		// A container that ended well stays so, unless all are started again.
+		// A container that completed is restarted only by restartPolicy Always.
 		return c.status.RestartCount > 0 && (p.Spec.RestartPolicy != corev1.RestartPolicyOnFailure && !c.init || t.ExitCode != 0)
 	case c.status.State.Running != nil && now.Sub(c.status.State.Running.StartedAt.Time) > settledAfter:
 		return false
@@ -76,7 +76,8 @@ func endWords(t *corev1.ContainerStateTerminated) string {
 	return joinWords(fmt.Sprintf("exit code %d", t.ExitCode), t.Reason, strings.TrimSpace(t.Message))
 }
 
-// brief is the first line of a message, for a sentence; evidence has the whole.
+// brief is the first line of a message, shortened for a finding's text; the evidence
+// has all of it.
 func brief(message string) string {
 	const limit = 160
 	message, _, _ = strings.Cut(strings.TrimSpace(message), "\n")
@@ -86,8 +87,7 @@ func brief(message string) string {
 	return message
 }
 
-// outOfMemory: the kernel killed a container for its memory, and it has not
-// recovered.
+// outOfMemory finds containers that were OOM killed and have not recovered.
 func outOfMemory(f *Facts) []*draft {
 	return f.grouped(func(p *corev1.Pod) (string, *draft) {
 		for _, c := range containers(p) {
@@ -102,20 +102,20 @@ func outOfMemory(f *Facts) []*draft {
 				limit, has = p.Spec.Resources.Limits[corev1.ResourceMemory]
 				at = "spec.resources.limits.memory"
 			}
-			d := because("OOMKilled", podRef(p), "container %s was killed for using more memory than its limit of %s", c.status.Name, limit.String())
+			d := because("OOMKilled", podRef(p), "container %s was OOM killed: it exceeded its memory limit of %s", c.status.Name, limit.String())
 			if has {
 				d.see(podRef(p), at, limit.String())
 			} else {
-				d.likely().Text = fmt.Sprintf("container %s was killed for its memory, and has no limit: its node ran out of memory", c.status.Name)
+				d.likely().Text = fmt.Sprintf("container %s was OOM killed and has no memory limit: its node ran out of memory", c.status.Name)
 			}
 			d.see(podRef(p), path, endWords(t)).see(podRef(p), c.path+".restartCount", c.status.RestartCount)
-			return c.status.Name, d.next("raise the limit, or find what takes the memory: kubectl logs %s -c %s --previous%s", word("pod/"+p.Name), word(c.status.Name), in(p.Namespace))
+			return c.status.Name, d.next("raise the limit, or find what uses the memory: kubectl logs %s -c %s --previous%s", word("pod/"+p.Name), word(c.status.Name), in(p.Namespace))
 		}
 		return "", nil
 	})
 }
 
-// startErrors: the container runtime cannot start the command.
+// startErrors finds containers that the container runtime cannot start.
 func startErrors(f *Facts) []*draft {
 	return f.grouped(func(p *corev1.Pod) (string, *draft) {
 		for _, c := range containers(p) {
@@ -129,17 +129,17 @@ func startErrors(f *Facts) []*draft {
 			if message == "" {
 				continue
 			}
-			d := because("StartError", podRef(p), "the command of container %s cannot be started: %s", c.status.Name, brief(lastClause(message))).see(podRef(p), path, message)
+			d := because("StartError", podRef(p), "container %s cannot be started: %s", c.status.Name, brief(lastClause(message))).see(podRef(p), path, message)
 			if len(c.spec.Command) > 0 {
 				d.see(podRef(p), "spec.containers[name="+c.status.Name+"].command", strings.Join(c.spec.Command, " "))
 			}
-			return c.status.Name, d.next("correct the command, or build the image with it: %s", kubectl("describe", podRef(p)))
+			return c.status.Name, d.next("correct the command, or add it to the image: %s", kubectl("describe", podRef(p)))
 		}
 		return "", nil
 	})
 }
 
-// lastClause is the end of a runtime's message, which is nearest to the reason.
+// lastClause is the last part of a runtime's message, which is closest to the reason.
 func lastClause(message string) string {
 	const start = "unable to start container process: "
 	if i := strings.LastIndex(message, start); i >= 0 {
@@ -150,8 +150,8 @@ func lastClause(message string) string {
 
 var missingKeyText = regexp.MustCompile(`couldn't find key (\S+) in (ConfigMap|Secret) [^/]+/(\S+)`)
 
-// missingKeys: a ConfigMap or Secret lacks a key that the pod is made from. Keys
-// are not read here: the kubelet says it.
+// missingKeys finds keys that a pod references and its ConfigMap or Secret lacks. The
+// keys themselves are not read; the kubelet's message is the evidence.
 func missingKeys(f *Facts) []*draft {
 	return f.grouped(func(p *corev1.Pod) (string, *draft) {
 		if podReady(p) {
@@ -159,7 +159,7 @@ func missingKeys(f *Facts) []*draft {
 		}
 		if path, s := waiting(p, "CreateContainerConfigError"); s != nil {
 			if m := missingKeyText.FindStringSubmatch(s.State.Waiting.Message); m != nil {
-				d := because("MissingKey", podRef(p), "container %s needs key %s of %s %s, which has no such key", s.Name, m[1], m[2], m[3]).see(podRef(p), path+".waiting", s.State.Waiting.Message)
+				d := because("MissingKey", podRef(p), "container %s references key %s of %s %s, which has no such key", s.Name, m[1], m[2], m[3]).see(podRef(p), path+".waiting", s.State.Waiting.Message)
 				return m[2] + m[3] + m[1], d.next("add the key, or correct its name in the template: %s", "kubectl describe "+word(strings.ToLower(m[2])+"/"+m[3])+in(p.Namespace))
 			}
 		}
@@ -172,7 +172,7 @@ func missingKeys(f *Facts) []*draft {
 				continue
 			}
 			kind, name := volumeSource(p, e.Message)
-			d := because("MissingKey", podRef(p), "pod %s needs key %s of %s %s, which has no such key", p.Name, key, kind, name).likely().event(e)
+			d := because("MissingKey", podRef(p), "pod %s references key %s of %s %s, which has no such key", p.Name, key, kind, name).likely().event(e)
 			return kind + name + key, d.next("add the key, or correct its name in the template: %s", "kubectl describe "+word(strings.ToLower(kind)+"/"+name)+in(p.Namespace))
 		}
 		return "", nil
@@ -195,8 +195,8 @@ func volumeSource(p *corev1.Pod, message string) (kind, name string) {
 	return "Secret or ConfigMap", "of a volume"
 }
 
-// mountFailures are the kubelet's Events about volumes of a pod that has not
-// started, the newest first.
+// mountFailures are the kubelet's Events about volumes of a pod that has not started,
+// newest first.
 func (f *Facts) mountFailures(p *corev1.Pod) []corev1.Event {
 	if p.Status.Phase != corev1.PodPending || p.Spec.NodeName == "" {
 		return nil
@@ -204,7 +204,7 @@ func (f *Facts) mountFailures(p *corev1.Pod) []corev1.Event {
 	return f.events(string(p.UID), "FailedMount", "FailedAttachVolume", "FailedMapVolume")
 }
 
-// multiAttach: a volume is attached to another node and can only be on one.
+// multiAttach finds a volume that is attached to another node and supports only one.
 func multiAttach(f *Facts) []*draft {
 	return f.grouped(func(p *corev1.Pod) (string, *draft) {
 		for _, e := range f.mountFailures(p) {
@@ -214,11 +214,11 @@ func multiAttach(f *Facts) []*draft {
 			if done := f.events(string(p.UID), "SuccessfulAttachVolume"); len(done) > 0 && eventTime(done[0]).After(eventTime(e)) {
 				return "", nil
 			}
-			d := because("MultiAttach", podRef(p), "a volume of pod %s is still in use on another node, and can be attached to one node only", p.Name).event(e)
+			d := because("MultiAttach", podRef(p), "a volume of pod %s is attached to another node, and supports only one node at a time", p.Name).event(e)
 			for _, name := range claimsOf(p) {
 				d.see(podRef(p), "spec.volumes[].persistentVolumeClaim.claimName", name)
 			}
-			return e.Message, d.next("end the pod that has the volume, use one claim per pod, or a volume that allows ReadWriteMany")
+			return e.Message, d.next("delete the pod that uses the volume, use one claim per pod, or a volume that supports ReadWriteMany")
 		}
 		return "", nil
 	})
@@ -234,12 +234,12 @@ func claimsOf(p *corev1.Pod) []string {
 	return names
 }
 
-// ofJob reports whether a pod is a Job's.
+// ofJob reports whether a Job owns the pod.
 func (f *Facts) ofJob(p *corev1.Pod) bool {
 	return slices.ContainsFunc(p.OwnerReferences, func(r metav1.OwnerReference) bool { return r.Kind == "Job" })
 }
 
-// onLostNode reports that what is known of a pod is old.
+// onLostNode reports whether the pod's status is stale because its node is lost.
 func (f *Facts) onLostNode(p *corev1.Pod) bool {
 	if p.Spec.NodeName == "" {
 		return false

@@ -7,13 +7,13 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/watch/owners"
 )
 
-// crdFinalizer is what the API server puts on a CustomResourceDefinition: it is
-// gone when the objects of its type are (k8s.io/apiextensions-apiserver v0.37.1
+// crdFinalizer is set by the API server on a CustomResourceDefinition and removed when
+// all objects of its type are deleted (k8s.io/apiextensions-apiserver v0.37.1
 // pkg/controller/finalizer/crd_finalizer.go).
 const crdFinalizer = "customresourcecleanup.apiextensions.k8s.io"
 
-// instancesHeld are the objects of a deleted CustomResourceDefinition's type that
-// finalizers hold.
+// instancesHeld are the objects that finalizers hold, of the type of a
+// CustomResourceDefinition that is being deleted.
 func (f *Facts) instancesHeld() []*owners.Object {
 	if f.CRD == nil || !f.deleting() {
 		return nil
@@ -27,7 +27,7 @@ func (f *Facts) instancesHeld() []*owners.Object {
 	return held
 }
 
-// crdItself: a CustomResourceDefinition that does not go, or is not served.
+// crdItself finds why a CustomResourceDefinition is not deleted or not served.
 func crdItself(f *Facts) []*draft {
 	if f.CRD == nil {
 		return nil
@@ -46,7 +46,7 @@ func crdItself(f *Facts) []*draft {
 	}
 	for _, name := range order {
 		list := byFinalizer[name]
-		d := because("InstancesHeld", r, "it is deleted, and %s of its type %s held by finalizer %s: %s", plural(len(list), "object", "objects"), areOrIs(len(list)), name, whoServes(name, list[0].SetBy(name)))
+		d := because("InstancesHeld", r, "it is being deleted, and %s of its type %s held by finalizer %s: %s", plural(len(list), "object", "objects"), areOrIs(len(list)), name, whoServes(name, list[0].SetBy(name)))
 		for _, o := range list[:min(len(list), maxNamed)] {
 			value := strings.Join(o.Finalizers, ", ")
 			if o.Deleting.IsZero() {
@@ -64,13 +64,13 @@ func crdItself(f *Facts) []*draft {
 	}
 	for _, c := range f.CRD.Conditions {
 		if c.Type == "NamesAccepted" && c.Status == "False" {
-			out = append(out, because("NamesNotAccepted", r, "its names are in use by another type, and it is not served: %s", c.Message).
+			out = append(out, because("NamesNotAccepted", r, "it is not served: its names are in use by another type: %s", c.Message).
 				see(r, "status.conditions[type=NamesAccepted]", joinWords(string(c.Status), c.Reason, c.Message)).
-				next("choose names that are free: kubectl api-resources"))
+				next("choose names that are not in use: kubectl api-resources"))
 		}
 		if c.Type == "Terminating" && c.Status == "True" && c.Reason == "InstanceDeletionFailed" {
-			out = append(out, because("InstancesHeld", r, "it is deleted, and the API server cannot delete the objects of its type: %s", c.Message).
-				see(r, fmt.Sprintf("status.conditions[type=%s]", c.Type), joinWords(string(c.Status), c.Reason, c.Message)).next("see which request failed, and whether a webhook refuses it"))
+			out = append(out, because("InstancesHeld", r, "it is being deleted, and the API server cannot delete the objects of its type: %s", c.Message).
+				see(r, fmt.Sprintf("status.conditions[type=%s]", c.Type), joinWords(string(c.Status), c.Reason, c.Message)).next("check which request failed, and whether a webhook rejects it"))
 		}
 	}
 	return out

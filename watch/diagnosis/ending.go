@@ -20,7 +20,7 @@ func areOrIs(n int) string {
 	return "are"
 }
 
-// served orders finalizers: those without a server in Kubernetes first.
+// served ranks finalizers: those that no Kubernetes controller removes come first.
 func served(finalizer string) int {
 	switch {
 	case finalizer == metav1.FinalizerDeleteDependents, finalizer == metav1.FinalizerOrphanDependents:
@@ -39,29 +39,29 @@ func whoServes(finalizer, setBy string) string {
 	case who != "":
 		return "removed by " + who
 	case byHand(setBy):
-		return "no loop of Kubernetes removes it; it was set by hand, with kubectl"
+		return "no Kubernetes controller removes it; it was set with kubectl"
 	case setBy != "":
-		return "no loop of Kubernetes removes it; " + setBy + " set it"
+		return "no Kubernetes controller removes it; " + setBy + " set it"
 	}
-	return "no loop of Kubernetes removes it: whoever set it has to"
+	return "no Kubernetes controller removes it: whoever set it must remove it"
 }
 
-// byHand reports whether a field manager is kubectl, as a person or a pipeline
-// uses it: who serves a finalizer set so, the object does not say.
+// byHand reports whether the field manager is kubectl, used by a person or a pipeline.
+// The object then does not show which controller handles the finalizer.
 func byHand(manager string) bool { return strings.HasPrefix(manager, "kubectl") }
 
 func adviceOnFinalizer(name string, o *owners.Object) string {
 	if who := owners.ServedBy(name); who != "" {
-		return "look at what it waits for: " + kubectl("describe", o.Ref)
+		return "check what it waits for: " + kubectl("describe", o.Ref)
 	}
-	look := "find the operator that serves it and see why it does not act"
+	look := "find the operator that handles it and check why it does not act"
 	if setBy := o.SetBy(name); setBy != "" && !byHand(setBy) {
-		look = "see why " + o.SetBy(name) + ", which set it, does not act"
+		look = "check why " + o.SetBy(name) + ", which set it, does not act"
 	}
-	return look + "; only if it is gone for good, and its clean-up done by hand, take the finalizer off: " + kubectl("edit", o.Ref)
+	return look + "; if it has been removed for good, clean up manually, then remove the finalizer: " + kubectl("edit", o.Ref)
 }
 
-// finalizers: those of the target itself that are not the garbage collector's.
+// finalizers reports the target's own finalizers, without the garbage collector's.
 func finalizers(f *Facts) []*draft {
 	if !f.deleting() {
 		return nil
@@ -73,15 +73,15 @@ func finalizers(f *Facts) []*draft {
 		if served(name) == 2 {
 			continue
 		}
-		d := because("FinalizerUnserved", f.Target.Ref, "it is deleted and held by finalizer %s: %s", name, whoServes(name, f.Target.SetBy(name)))
+		d := because("FinalizerUnserved", f.Target.Ref, "it is being deleted and held by finalizer %s: %s", name, whoServes(name, f.Target.SetBy(name)))
 		if owners.ServedBy(name) != "" {
 			d.Cause = "FinalizerWaiting"
 		}
 		if name == crdFinalizer {
 			if len(f.instancesHeld()) > 0 {
-				continue // crdInstances says what it waits for
+				continue // crdItself reports what it waits for
 			}
-			d.likely() // what it waits for is not known here
+			d.likely() // what it waits for is unknown
 		}
 		d.see(f.Target.Ref, "metadata.finalizers", strings.Join(f.Target.Finalizers, ", "))
 		d.see(f.Target.Ref, "metadata.deletionTimestamp", f.Target.Deleting.Format(time.RFC3339)+", "+f.ago(f.Target.Deleting))
@@ -95,15 +95,15 @@ func finalizers(f *Facts) []*draft {
 	if ns := f.Namespace; ns != nil && f.targetIs("namespaces") {
 		for _, name := range ns.Spec.Finalizers {
 			if name != corev1.FinalizerKubernetes {
-				out = append(out, because("FinalizerUnserved", f.Target.Ref, "it is held by finalizer %s in its spec: no loop of Kubernetes removes it", name).
-					see(f.Target.Ref, "spec.finalizers", name).next("whoever set it has to remove it, by the finalize subresource"))
+				out = append(out, because("FinalizerUnserved", f.Target.Ref, "it is held by finalizer %s in its spec: no Kubernetes controller removes it", name).
+					see(f.Target.Ref, "spec.finalizers", name).next("whoever set it must remove it through the finalize subresource"))
 			}
 		}
 	}
 	return out
 }
 
-// whoUses names what a protection finalizer waits for.
+// whoUses names the objects that a protection finalizer waits for.
 func (f *Facts) whoUses(finalizer string, d *draft) {
 	if finalizer != "kubernetes.io/pvc-protection" {
 		return
@@ -124,15 +124,15 @@ func (f *Facts) whoUses(finalizer string, d *draft) {
 		}
 	}
 	if len(users) > 0 {
-		d.Text = fmt.Sprintf("it is deleted, and %s still uses it: %s; the pvc-protection loop lets it go when none does", plural(len(users), "pod", "pods"), few(users))
+		d.Text = fmt.Sprintf("it is being deleted, and %s still uses it: %s; the PVC protection controller removes its finalizer once no pod does", plural(len(users), "pod", "pods"), few(users))
 		if len(users) > 1 {
 			d.Text = strings.Replace(d.Text, "still uses", "still use", 1)
 		}
-		d.next("end the pods that use it: their workload, not the pods alone, or new ones come")
+		d.next("delete the workload of the pods that use it; pods deleted alone are recreated")
 	}
 }
 
-// dependents: a foreground deletion waits for what blocks it.
+// dependents reports what blocks a foreground deletion.
 func dependents(f *Facts) []*draft {
 	if !f.deleting() || !slices.Contains(f.Target.Finalizers, metav1.FinalizerDeleteDependents) {
 		return nil
@@ -144,14 +144,14 @@ func dependents(f *Facts) []*draft {
 		}
 	}
 	if len(blocking) == 0 {
-		return one(because("WaitsForDependents", f.Target.Ref, "it is deleted in the foreground, and nothing that was read blocks it any more: the garbage collector has to take its finalizer off").likely().
+		return one(because("WaitsForDependents", f.Target.Ref, "it is being deleted in the foreground, and no known dependent blocks it: the garbage collector must remove its finalizer").likely().
 			see(f.Target.Ref, "metadata.finalizers", strings.Join(f.Target.Finalizers, ", ")).
-			next("%s", "is kube-controller-manager running? kctl-ctrl get leases"+in("kube-system")))
+			next("%s", "check that kube-controller-manager is running: kctl-ctrl get leases"+in("kube-system")))
 	}
-	// What holds a dependent is nearer to the root than the dependent.
+	// A dependent's finalizer is closer to the root cause than the dependent.
 	slices.SortStableFunc(blocking, func(a, b *owners.Object) int { return len(foreign(b)) - len(foreign(a)) })
 	first := blocking[0]
-	d := because("WaitsForDependents", f.Target.Ref, "it is deleted in the foreground and waits for %s", plural(len(blocking), "dependent", "dependents"))
+	d := because("WaitsForDependents", f.Target.Ref, "it is being deleted in the foreground and waits for %s", plural(len(blocking), "dependent", "dependents"))
 	if held := foreign(first); len(held) > 0 {
 		d.Text += fmt.Sprintf(", of which %s is held by finalizer %s: %s", first.Ref, held[0], whoServes(held[0], first.SetBy(held[0])))
 		d.next("%s", adviceOnFinalizer(held[0], first))
@@ -176,7 +176,8 @@ func foreign(o *owners.Object) []string {
 	return slices.DeleteFunc(slices.Clone(o.Finalizers), func(name string) bool { return served(name) == 2 })
 }
 
-// podEnding: a deleted pod stays until its kubelet says that it has ended.
+// podEnding finds why a pod that is being deleted still exists: its kubelet has not
+// confirmed that it stopped.
 func podEnding(f *Facts) []*draft {
 	var out []*draft
 	for i := range f.Pods {
@@ -189,15 +190,15 @@ func podEnding(f *Facts) []*draft {
 		node, known := f.node(p.Spec.NodeName)
 		switch {
 		case known == absent:
-			out = append(out, because("NodeGone", r, "it is deleted, and its node %s is not there any more: no kubelet can end it", p.Spec.NodeName).
+			out = append(out, because("NodeGone", r, "it is being deleted, and its node %s no longer exists: no kubelet can stop it", p.Spec.NodeName).
 				see(r, "spec.nodeName", p.Spec.NodeName).
-				next("the podgc loop removes it; at once: %s", kubectl("delete", r, "--grace-period=0 --force")))
+				next("the pod garbage collector removes it; to remove it now: %s", kubectl("delete", r, "--grace-period=0 --force")))
 		case node != nil && !nodeReady(node):
-			out = append(out, because("NodeNotReady", r, "it is deleted, and the kubelet of its node %s does not answer", p.Spec.NodeName).
+			out = append(out, because("NodeNotReady", r, "it is being deleted, and the kubelet of its node %s is unreachable", p.Spec.NodeName).
 				see(r, "spec.nodeName", p.Spec.NodeName).see(core("nodes", node), "status.conditions[type=Ready]", readyWords(node)).
-				next("bring the node back, or remove it: kubectl delete node %s", word(p.Spec.NodeName)))
+				next("recover the node, or remove it: kubectl delete node %s", word(p.Spec.NodeName)))
 		case overdue < 0 && f.Target.UID == string(p.UID):
-			out = append(out, because("GracePeriod", r, "its containers have until %s to end", p.DeletionTimestamp.UTC().Format(time.TimeOnly)+" UTC").
+			out = append(out, because("GracePeriod", r, "its containers have until %s to stop", p.DeletionTimestamp.UTC().Format(time.TimeOnly)+" UTC").
 				see(r, "metadata.deletionGracePeriodSeconds", *p.DeletionGracePeriodSeconds).next("wait"))
 		}
 	}
@@ -231,7 +232,7 @@ func readyWords(n *corev1.Node) string {
 	return "none"
 }
 
-// ownerReferences: an object whose owners are gone goes too.
+// ownerReferences finds objects that are deleted because their owners no longer exist.
 func ownerReferences(f *Facts) []*draft {
 	if f.deleting() || len(f.Target.Owners) == 0 {
 		return nil
@@ -245,14 +246,14 @@ func ownerReferences(f *Facts) []*draft {
 		verdict, why := f.Graph.Verdict(f.Target, ref)
 		switch verdict {
 		case document.OwnerAbsent:
-			absentOwners = append(absentOwners, because("OwnerAbsent", f.Target.Ref, "its owner %s %s is not there (%s)", ref.Kind, ref.Name, why).see(f.Target.Ref, path, value))
+			absentOwners = append(absentOwners, because("OwnerAbsent", f.Target.Ref, "its owner %s %s does not exist (%s)", ref.Kind, ref.Name, why).see(f.Target.Ref, path, value))
 		case document.OwnerUnresolvable:
 			alive = true
-			out = append(out, because("OwnerUnresolvable", f.Target.Ref, "the garbage collector cannot look its owner %s %s up and tries for ever: %s", ref.Kind, ref.Name, why).
+			out = append(out, because("OwnerUnresolvable", f.Target.Ref, "the garbage collector cannot look up its owner %s %s and retries indefinitely: %s", ref.Kind, ref.Name, why).
 				see(f.Target.Ref, path, ref.APIVersion+" "+value).next("kubectl get apiservices; kubectl api-resources --api-group=%s", word(groupOf(ref.APIVersion))))
 		case document.OwnerInvalid:
 			alive = true
-			out = append(out, because("OwnerInvalid", f.Target.Ref, "its owner %s %s cannot be one: %s", ref.Kind, ref.Name, why).see(f.Target.Ref, path, value).next("remove the reference: %s", kubectl("edit", f.Target.Ref)))
+			out = append(out, because("OwnerInvalid", f.Target.Ref, "its owner reference to %s %s is invalid: %s", ref.Kind, ref.Name, why).see(f.Target.Ref, path, value).next("remove the reference: %s", kubectl("edit", f.Target.Ref)))
 		default:
 			alive = true
 		}
@@ -263,7 +264,7 @@ func ownerReferences(f *Facts) []*draft {
 			d.remark()
 		} else {
 			d.Text += ": the garbage collector deletes it"
-			d.next("to keep it, remove the reference before that: %s", kubectl("edit", f.Target.Ref))
+			d.next("to keep it, remove the reference first: %s", kubectl("edit", f.Target.Ref))
 		}
 		out = append(out, d)
 	}

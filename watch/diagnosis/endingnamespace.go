@@ -23,8 +23,8 @@ func (f *Facts) namespaceCondition(t corev1.NamespaceConditionType) *corev1.Name
 	return nil
 }
 
-// namespaceDiscovery: the namespace loop deletes nothing that it cannot
-// discover, and does not finish before it has discovered everything
+// namespaceDiscovery reports incomplete discovery: the namespace controller deletes
+// only what it can discover, and does not finish before discovery is complete
 // (k8s.io/kubernetes v1.37.1
 // pkg/controller/namespace/deletion/namespaced_resources_deleter.go).
 func namespaceDiscovery(f *Facts) []*draft {
@@ -41,13 +41,13 @@ func namespaceDiscovery(f *Facts) []*draft {
 	if c == nil && len(down) == 0 {
 		return nil
 	}
-	d := because("APIServiceUnavailable", f.Target.Ref, "the API server cannot discover every type, and a namespace is finished only when all of its types were looked through")
+	d := because("APIServiceUnavailable", f.Target.Ref, "API discovery is incomplete, and a namespace is deleted only after all types in it were checked")
 	if len(down) > 0 {
 		names := make([]string, len(down))
 		for i, s := range down {
 			names[i] = s.Name
 		}
-		d.Text = fmt.Sprintf("APIService %s does not answer, and a namespace is finished only when every type was looked through", few(names))
+		d.Text = fmt.Sprintf("APIService %s is unavailable, and a namespace is deleted only after all types in it were checked", few(names))
 	}
 	for _, s := range down {
 		r := state.Ref{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices", Name: s.Name}
@@ -57,19 +57,19 @@ func namespaceDiscovery(f *Facts) []*draft {
 		}
 	}
 	if len(down) > 0 {
-		d.next("bring back what serves it, or, if nobody needs the API any more: kubectl delete apiservice %s", word(down[0].Name))
+		d.next("restore the server behind it, or, if the API is no longer needed: kubectl delete apiservice %s", word(down[0].Name))
 	} else {
 		d.likely().next("kubectl get apiservices")
 	}
 	if c == nil {
-		d.likely() // the namespace loop has not said so
+		d.likely() // the namespace controller has not confirmed it
 	} else {
 		d.see(f.Target.Ref, "status.conditions[type="+string(c.Type)+"]", c.Reason+": "+c.Message)
 	}
 	return one(d)
 }
 
-// apiServiceItself: an aggregated API that does not answer.
+// apiServiceItself finds why an aggregated API is unavailable.
 func apiServiceItself(f *Facts) []*draft {
 	if !f.targetIs("apiservices.apiregistration.k8s.io") {
 		return nil
@@ -78,7 +78,7 @@ func apiServiceItself(f *Facts) []*draft {
 		if s.Name != f.Target.Name || s.Available == "True" || s.Available == "" {
 			continue
 		}
-		d := because("APIServiceUnavailable", f.Target.Ref, "what serves %s does not answer: its types cannot be used, and no namespace can be deleted", s.Name).
+		d := because("APIServiceUnavailable", f.Target.Ref, "the server behind APIService %s is unavailable: its types cannot be used, and no namespace can be deleted", s.Name).
 			see(f.Target.Ref, "status.conditions[type=Available]", joinWords(s.Available, s.Reason, s.Message))
 		if s.Service != "" {
 			d.see(f.Target.Ref, "spec.service", s.Service)
@@ -93,7 +93,7 @@ func apiServiceItself(f *Facts) []*draft {
 // maxNamed bounds the objects that a finding names.
 const maxNamed = 5
 
-// namespaceContent: what is still in the namespace, and what holds it.
+// namespaceContent reports what remains in the namespace and what holds it.
 func namespaceContent(f *Facts) []*draft {
 	if !f.deleting() || !f.targetIs("namespaces") {
 		return nil
@@ -120,13 +120,14 @@ func namespaceContent(f *Facts) []*draft {
 			byFinalizer[name].objects = append(byFinalizer[name].objects, o)
 		}
 	}
-	// What nobody of Kubernetes removes is what people have to look at.
+	// Finalizers that no Kubernetes controller removes come first: users must act on
+	// them.
 	slices.SortStableFunc(order, func(a, b string) int { return served(a) - served(b) })
 	c := f.namespaceCondition(corev1.NamespaceFinalizersRemaining)
 	var out []*draft
 	for _, name := range order {
 		list := byFinalizer[name].objects
-		d := because("FinalizerInNamespace", f.Target.Ref, "%s in it %s deleted and held by finalizer %s: %s",
+		d := because("FinalizerInNamespace", f.Target.Ref, "%s in it %s being deleted and held by finalizer %s: %s",
 			plural(len(list), "object", "objects"), areOrIs(len(list)), name, whoServes(name, list[0].SetBy(name)))
 		for _, o := range list[:min(len(list), maxNamed)] {
 			d.see(o.Ref, "metadata.finalizers", strings.Join(o.Finalizers, ", "))
@@ -137,16 +138,16 @@ func namespaceContent(f *Facts) []*draft {
 		out = append(out, d.next("%s", adviceOnFinalizer(name, list[0])))
 	}
 	if c := f.namespaceCondition(corev1.NamespaceDeletionContentFailure); c != nil {
-		out = append(out, because("ContentRemaining", f.Target.Ref, "the namespace loop could not delete everything in it").
+		out = append(out, because("ContentRemaining", f.Target.Ref, "the namespace controller could not delete everything in it").
 			see(f.Target.Ref, "status.conditions[type="+string(c.Type)+"]", c.Message).
-			next("see which request failed, and whether a webhook or missing right refuses it"))
+			next("check which request failed, and whether a webhook or missing permissions reject it"))
 	}
 	if len(unmarked) > 0 && len(out) == 0 {
-		d := because("ContentRemaining", f.Target.Ref, "%s in it not marked for deletion: the namespace loop has not come to them", plural(len(unmarked), "object is", "objects are")).likely()
+		d := because("ContentRemaining", f.Target.Ref, "%s in it not marked for deletion: the namespace controller has not processed them yet", plural(len(unmarked), "object is", "objects are")).likely()
 		for _, o := range unmarked[:min(len(unmarked), maxNamed)] {
 			d.see(o.Ref, "metadata.deletionTimestamp", "none")
 		}
-		out = append(out, d.next("%s", "is the namespace loop of kube-controller-manager running? kctl-ctrl get leases"+in("kube-system")))
+		out = append(out, d.next("%s", "check that kube-controller-manager is running: kctl-ctrl get leases"+in("kube-system")))
 	}
 	return out
 }

@@ -22,19 +22,20 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
-// Facts are what is known around an object. A list is what was found; whether
-// that is all there is, Known says.
+// Facts are the objects related to a target. A list has the objects that were found;
+// Known reports whether it is complete.
 type Facts struct {
 	Now    time.Time
 	Target *owners.Object
 	Status *document.ObjectStatus
-	// Graph has the owners of the target and, by metadata, everything in its
+	// Graph has the owners of the target and the metadata of every object in its
 	// namespace.
 	Graph *owners.Graph
-	// Known are the types, "resourcequotas", of which all that matters was read.
+	// Known are the types, such as "resourcequotas", of which all relevant objects were
+	// read.
 	Known map[string]bool
 
-	// The objects concerned: the target, its owners, what it owns.
+	// The target, its owners and its dependents.
 	Deployments  []appsv1.Deployment
 	ReplicaSets  []appsv1.ReplicaSet
 	Controllers  []corev1.ReplicationController
@@ -48,28 +49,28 @@ type Facts struct {
 	Autoscalers  []autoscalingv2.HorizontalPodAutoscaler
 	Budgets      []policyv1.PodDisruptionBudget
 	Ingresses    []networkingv1.Ingress
-	// Volumes are the target, and those that claims in question name.
+	// Volumes are the target, or the volumes that the relevant claims name.
 	Volumes   []corev1.PersistentVolume
 	Namespace *corev1.Namespace
 	// CRD is the target, if it is one.
 	CRD *CRD
 
-	// What they live among.
+	// The environment of these objects.
 	Events         []corev1.Event
 	Quotas         []corev1.ResourceQuota
 	LimitRanges    []corev1.LimitRange
 	Nodes          []corev1.Node
 	StorageClasses []storagev1.StorageClass
 	APIServices    []APIService
-	// Standing are the cluster-scoped objects that refusals name, as
-	// "priorityclasses.scheduling.k8s.io/high", and the webhooks, as "webhooks/NAME":
-	// whether they are there now.
+	// Standing has the cluster-scoped objects that rejections name, as
+	// "priorityclasses.scheduling.k8s.io/high", and webhooks, as "webhooks/NAME":
+	// whether they exist now.
 	Standing map[string]existence
-	// ManagerLease is kube-controller-manager's; nil where it was not read.
+	// ManagerLease is kube-controller-manager's lease; nil if it was not read.
 	ManagerLease *coordinationv1.Lease
 
-	// Story is what the loops did with the target, dry; nil where they did not
-	// run.
+	// Story is what the controllers did with the target in a dry run; nil if they did
+	// not run.
 	Story *document.WhyStory
 	Gaps  []document.ReadGap
 }
@@ -78,18 +79,18 @@ type Facts struct {
 type CRD struct {
 	Group, Resource string
 	Conditions      []metav1.Condition
-	// Instances are all objects of the type if Complete.
+	// Instances has all objects of the type if Complete.
 	Instances []*owners.Object
 	Complete  bool
 }
 
-// APIService is an API group version and who serves it.
+// APIService is an API group version and the server behind it.
 type APIService struct {
 	Name, Group, Version string
-	// Service is "namespace/name" of an aggregated server; empty for the API
-	// server's own.
+	// Service is "namespace/name" of an aggregated API server; empty for API groups
+	// that the kube-apiserver serves.
 	Service string
-	// Available is the condition's status.
+	// Available is the status of the Available condition.
 	Available, Reason, Message string
 }
 
@@ -97,7 +98,8 @@ func (f *Facts) targetIs(resource string) bool { return f.Target.Type() == resou
 
 func (f *Facts) deleting() bool { return !f.Target.Deleting.IsZero() }
 
-// has reports whether an object exists: no only where the whole type was read.
+// has reports whether an object exists. It returns absent only if the whole type was
+// read.
 func (f *Facts) has(resource, namespace, name string) existence {
 	switch {
 	case f.Graph.Find("", resource, namespace, name) != nil:
@@ -116,7 +118,7 @@ const (
 	absent
 )
 
-// events are those about an object with one of the reasons, the newest first.
+// events are the Events about an object with one of the reasons, newest first.
 func (f *Facts) events(uid string, reasons ...string) []corev1.Event {
 	var found []corev1.Event
 	for _, e := range f.Events {
@@ -140,10 +142,10 @@ func eventTime(e corev1.Event) time.Time {
 	return e.CreationTimestamp.Time
 }
 
-// A draft is a finding being written.
+// A draft is a finding under construction.
 type draft struct{ document.Finding }
 
-// because begins a finding: a certain cause.
+// because starts a finding: a cause that is certain.
 func because(word string, object state.Ref, format string, args ...any) *draft {
 	return &draft{document.Finding{
 		Cause: word, Object: object, Text: fmt.Sprintf(format, args...), Role: document.RoleCause, Certainty: document.Certain,
@@ -161,7 +163,7 @@ func (d *draft) see(object state.Ref, path string, value any) *draft {
 	return d
 }
 
-// event adds the text of an Event.
+// event adds an Event's message as evidence.
 func (d *draft) event(e corev1.Event) *draft {
 	times := ""
 	if n := max(e.Count, seriesCount(e)); n > 1 {
@@ -192,7 +194,7 @@ func one(d *draft) []*draft {
 
 var plainWord = regexp.MustCompile(`^[A-Za-z0-9._:/=@,+-]+$`)
 
-// word quotes a name of the cluster for a shell: it is offered to be pasted.
+// word quotes a name for a shell: findings contain commands to be pasted.
 func word(s string) string {
 	if plainWord.MatchString(s) {
 		return s
@@ -200,7 +202,8 @@ func word(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-// kubectl is a command about an object: "kubectl describe deployment/web -n shop".
+// kubectl returns a kubectl command for an object: "kubectl describe deployment/web -n
+// shop".
 func kubectl(verb string, o state.Ref, rest ...string) string {
 	command := "kubectl " + verb + " " + word(o.Type()+"/"+o.Name)
 	if o.Namespace != "" {
@@ -228,12 +231,12 @@ func batch(resource string, m metav1.Object) state.Ref { return refOf("batch", "
 
 func podRef(p *corev1.Pod) state.Ref { return core("pods", p) }
 
-// short is a time since, as people say it.
+// ago is the time since t, in kubectl's format.
 func (f *Facts) ago(t time.Time) string {
 	return state.Short(max(0, f.Now.Sub(t)).Truncate(time.Second)) + " ago"
 }
 
-// few joins the first names.
+// few joins the first names and counts the rest.
 func few(names []string) string {
 	const limit = 3
 	if len(names) <= limit {

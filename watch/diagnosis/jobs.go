@@ -12,7 +12,7 @@ import (
 
 var ruleText = regexp.MustCompile(`matching \S+ rule at index (\d+)`)
 
-// failedJobs: a Job that has given up, with how its pods ended.
+// failedJobs finds Jobs that have failed, and how their pods terminated.
 func failedJobs(f *Facts) []*draft {
 	var out []*draft
 	for i := range f.Jobs {
@@ -28,17 +28,17 @@ func failedJobs(f *Facts) []*draft {
 		switch c.Reason {
 		case batchv1.JobReasonBackoffLimitExceeded:
 			d.Cause = "BackoffLimit"
-			d.Text = fmt.Sprintf("Job %s has given up: its pods failed %s, and its backoffLimit is %d", j.Name, plural(int(j.Status.Failed), "time", "times"), backoff(j))
+			d.Text = fmt.Sprintf("Job %s has failed: its pods failed %s, and its backoffLimit is %d", j.Name, plural(int(j.Status.Failed), "time", "times"), backoff(j))
 			d.see(r, "spec.backoffLimit", backoff(j))
 		case batchv1.JobReasonDeadlineExceeded:
 			d.Cause = "DeadlineExceeded"
 			if j.Spec.ActiveDeadlineSeconds != nil {
-				d.Text = fmt.Sprintf("Job %s was not done within %d seconds and was stopped", j.Name, *j.Spec.ActiveDeadlineSeconds)
+				d.Text = fmt.Sprintf("Job %s did not finish within %d seconds and was stopped", j.Name, *j.Spec.ActiveDeadlineSeconds)
 				d.see(r, "spec.activeDeadlineSeconds", *j.Spec.ActiveDeadlineSeconds)
 			}
 		case batchv1.JobReasonPodFailurePolicy:
 			d.Cause = "PodFailurePolicy"
-			d.Text = fmt.Sprintf("Job %s has failed by its podFailurePolicy: %s", j.Name, c.Message)
+			d.Text = fmt.Sprintf("Job %s was failed by its podFailurePolicy: %s", j.Name, c.Message)
 			if m := ruleText.FindStringSubmatch(c.Message); m != nil {
 				d.see(r, "spec.podFailurePolicy.rules["+m[1]+"]", rule(j, m[1]))
 			}
@@ -49,23 +49,23 @@ func failedJobs(f *Facts) []*draft {
 				indexes = *j.Status.FailedIndexes
 				d.see(r, "status.failedIndexes", indexes)
 			}
-			d.Text = fmt.Sprintf("Job %s has failed: these of its indexes failed: %s", j.Name, indexes)
+			d.Text = fmt.Sprintf("Job %s has failed: failed indexes: %s", j.Name, indexes)
 			if n := j.Spec.MaxFailedIndexes; n != nil {
 				d.see(r, "spec.maxFailedIndexes", *n)
 			}
 		}
 		if end := f.seePodEnds(d, j); end != "" && d.Cause != "PodFailurePolicy" {
-			d.Text += "; the last one with " + brief(end)
+			d.Text += "; last failure: " + brief(end)
 		}
 		if f.targetIs("pods") {
-			d.symptom() // the pod in question is the cause of it
+			d.symptom() // this pod caused it
 		}
-		out = append(out, d.next("kubectl logs %s%s; a Job that has failed is created again, not resumed", word("job/"+j.Name), in(j.Namespace)))
+		out = append(out, d.next("kubectl logs %s%s; a failed Job cannot be resumed, recreate it", word("job/"+j.Name), in(j.Namespace)))
 	}
 	return out
 }
 
-// failure is the condition by which a Job has failed, or is about to.
+// failure is the condition by which a Job has failed or is about to fail.
 func failure(j *batchv1.Job) *batchv1.JobCondition {
 	var target *batchv1.JobCondition
 	for i := range j.Status.Conditions {
@@ -75,7 +75,7 @@ func failure(j *batchv1.Job) *batchv1.JobCondition {
 		case c.Type == batchv1.JobFailed:
 			return c
 		case c.Type == batchv1.JobFailureTarget:
-			target = c // its pods are being ended
+			target = c // its pods are being terminated
 		}
 	}
 	return target
@@ -104,7 +104,7 @@ func rule(j *batchv1.Job, index string) string {
 	return "none"
 }
 
-// failed are the pods of a Job that have failed, the newest first.
+// failed are the pods of a Job that have failed, newest first.
 func (f *Facts) failed(j *batchv1.Job) []*corev1.Pod {
 	var out []*corev1.Pod
 	for i := range f.Pods {
@@ -116,8 +116,8 @@ func (f *Facts) failed(j *batchv1.Job) []*corev1.Pod {
 	return out
 }
 
-// seePodEnds adds how the failed pods of a Job ended, and gives the newest one's
-// end.
+// seePodEnds adds how the failed pods of a Job terminated and returns the newest one's
+// termination.
 func (f *Facts) seePodEnds(d *draft, j *batchv1.Job) string {
 	failed := f.failed(j)
 	for _, p := range failed[:min(len(failed), maxNamed)] {
@@ -129,7 +129,7 @@ func (f *Facts) seePodEnds(d *draft, j *batchv1.Job) string {
 	return podEnd(failed[0])
 }
 
-// failingJobs: a Job whose pods fail, and that has not given up yet.
+// failingJobs finds Jobs that have failing pods and have not failed yet.
 func failingJobs(f *Facts) []*draft {
 	var out []*draft
 	for i := range f.Jobs {
@@ -138,17 +138,17 @@ func failingJobs(f *Facts) []*draft {
 			continue
 		}
 		r := batch("jobs", j)
-		d := because("PodsFail", r, "%s of Job %s failed so far, and it gives up after %d", plural(int(j.Status.Failed), "pod", "pods"), j.Name, backoff(j)+1).
+		d := because("PodsFail", r, "%s of Job %s failed so far; the Job fails after %d failures", plural(int(j.Status.Failed), "pod", "pods"), j.Name, backoff(j)+1).
 			see(r, "status.failed", j.Status.Failed).see(r, "spec.backoffLimit", backoff(j))
 		if n := j.Spec.BackoffLimitPerIndex; n != nil {
-			d.Text = fmt.Sprintf("%s of Job %s failed so far, and it gives up an index after %d", plural(int(j.Status.Failed), "pod", "pods"), j.Name, *n+1)
+			d.Text = fmt.Sprintf("%s of Job %s failed so far; an index fails after %d failures", plural(int(j.Status.Failed), "pod", "pods"), j.Name, *n+1)
 			d.see(r, "spec.backoffLimitPerIndex", *n)
 		}
 		if end := f.seePodEnds(d, j); end != "" {
-			d.Text += "; the last one ended with " + brief(end)
+			d.Text += "; last failure: " + brief(end)
 		}
 		if j.Status.Ready != nil && *j.Status.Ready > 0 && *j.Status.Ready >= j.Status.Active {
-			d.remark() // those of now are well
+			d.remark() // its current pods are ready
 		}
 		name := "job/" + j.Name
 		if failed := f.failed(j); len(failed) > 0 {
@@ -175,7 +175,8 @@ func podEnd(p *corev1.Pod) string {
 	return podPhase(p)
 }
 
-// lastRuns: a CronJob whose last Job failed. What failed in it failedJobs says.
+// lastRuns finds CronJobs whose last Job failed. failedJobs reports why that Job
+// failed.
 func lastRuns(f *Facts) []*draft {
 	var out []*draft
 	for i := range f.CronJobs {

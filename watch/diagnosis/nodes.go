@@ -4,7 +4,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// nodeItself: a Node that takes no pods.
+// nodeItself finds why a Node accepts no pods.
 func nodeItself(f *Facts) []*draft {
 	if !f.targetIs("nodes") {
 		return nil
@@ -16,11 +16,11 @@ func nodeItself(f *Facts) []*draft {
 	r := core("nodes", n)
 	var out []*draft
 	if !nodeReady(n) {
-		out = append(out, because("NodeNotReady", r, "the kubelet of node %s does not report that it is ready", n.Name).
-			see(r, "status.conditions[type=Ready]", readyWords(n)).next("look at the kubelet on the machine; kctl-ctrl get leases%s", in("kube-node-lease")))
+		out = append(out, because("NodeNotReady", r, "node %s is not ready: its kubelet does not report Ready", n.Name).
+			see(r, "status.conditions[type=Ready]", readyWords(n)).next("check the kubelet on the machine; kctl-ctrl get leases%s", in("kube-node-lease")))
 	}
 	if n.Spec.Unschedulable {
-		out = append(out, because("Cordoned", r, "node %s is cordoned: the scheduler puts no new pods on it", n.Name).
+		out = append(out, because("Cordoned", r, "node %s is cordoned: no new pods are scheduled onto it", n.Name).
 			see(r, "spec.unschedulable", true).next("kubectl uncordon %s", word(n.Name)))
 	}
 	for _, c := range n.Status.Conditions {

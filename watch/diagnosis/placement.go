@@ -11,8 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// A filtered is one reason of the scheduler's message, and how many nodes it rules
-// out.
+// A filtered is one reason of the scheduler's message and the number of nodes that it
+// excludes.
 type filtered struct {
 	nodes int
 	text  string
@@ -23,8 +23,8 @@ var (
 	reasonText    = regexp.MustCompile(`^(\d+) (.*)$`)
 )
 
-// reasons are those of the scheduler's message, without what preemption would
-// have done (k8s.io/kubernetes v1.37.1 pkg/scheduler/framework/types.go FitError).
+// reasons parses the scheduler's message, without its part about preemption
+// (k8s.io/kubernetes v1.37.1 pkg/scheduler/framework/types.go FitError).
 func reasons(message string) (nodes int, out []filtered) {
 	m := availableText.FindStringSubmatch(message)
 	if m == nil {
@@ -44,12 +44,12 @@ func reasons(message string) (nodes int, out []filtered) {
 // placement is a reason of the scheduler that the pod's own fields can confirm.
 type placement struct {
 	cause string
-	// texts are what the scheduler's plugins say.
+	// texts are the messages of the scheduler's plugins.
 	texts []string
 	text  string
 	next  string
-	// fields are what the pod says about it; without any, the reason is not
-	// confirmed.
+	// fields are the pod's fields that confirm the reason; without any, the finding is
+	// only likely.
 	fields func(*Facts, *corev1.Pod) []field
 }
 
@@ -58,43 +58,43 @@ type field struct{ path, value string }
 var placements = []placement{
 	{
 		"PodAntiAffinity", []string{"didn't match pod anti-affinity rules", "didn't satisfy existing pods anti-affinity rules"},
-		"every node that pod %s could go to has a pod that it must not be with, or that must not be with it",
-		"fewer replicas, another node, or preferredDuringSchedulingIgnoredDuringExecution", antiAffinity,
+		"pod %s cannot be scheduled: on every candidate node, its anti-affinity rules or those of existing pods exclude it",
+		"reduce the replicas, add a node, or use preferredDuringSchedulingIgnoredDuringExecution", antiAffinity,
 	},
 	{
 		"PodAffinity", []string{"didn't match pod affinity rules"},
-		"pod %s must be where certain other pods are, and no node that it could go to has one",
-		"start the pods that it must be with, or correct the selector", podAffinity,
+		"pod %s cannot be scheduled: no candidate node runs a pod that its affinity rules require",
+		"create the pods that it requires, or correct the selector", podAffinity,
 	},
 	{
 		"TopologySpread", []string{"didn't match pod topology spread constraints"},
-		"no node keeps the spread that pod %s asks for",
+		"pod %s cannot be scheduled: no node satisfies its topology spread constraints",
 		"label the nodes, widen maxSkew, or use whenUnsatisfiable: ScheduleAnyway", topologySpread,
 	},
 	{
 		"HostPortInUse", []string{"didn't have free ports for the requested pod ports"},
-		"every node that pod %s could go to has its host port in use",
-		"use a Service in place of hostPort, or fewer pods than nodes", hostPorts,
+		"pod %s cannot be scheduled: its host port is in use on every candidate node",
+		"use a Service instead of hostPort, or run fewer pods than nodes", hostPorts,
 	},
 	{
 		"VolumeNodeAffinity", []string{"didn't match PersistentVolume's node affinity", "had volume node affinity conflict", "had no available volume zone"},
-		"pod %s uses a volume that no available node can reach",
-		"bring back a node where the volume is, or move the data: kubectl describe pv", claimFields,
+		"pod %s uses a volume that is not accessible from any available node",
+		"restore a node that can access the volume, or move the data: kubectl describe pv", claimFields,
 	},
 	{
 		"VolumeLimit", []string{"exceed max volume count"},
-		"no node can attach another volume for pod %s",
-		"add a node, or fewer volumes for each: kubectl get csinodes -o yaml", claimFields,
+		"pod %s cannot be scheduled: every node has reached its volume limit",
+		"add a node, or use fewer volumes per node: kubectl get csinodes -o yaml", claimFields,
 	},
 	{
 		"VolumeInUse", []string{"ReadWriteOncePod access mode already in-use"},
-		"pod %s uses a claim that one pod only may use, and another one does",
-		"end the other pod, or make a claim with ReadWriteOnce", claimFields,
+		"pod %s uses a ReadWriteOncePod claim that another pod is using",
+		"delete the other pod, or create a claim with ReadWriteOnce", claimFields,
 	},
 	{
 		"TooManyPods", []string{"Too many pods"},
-		"every node that pod %s could go to has as many pods as it may",
-		"add a node, or raise maxPods of the kubelets", func(f *Facts, _ *corev1.Pod) []field {
+		"pod %s cannot be scheduled: every candidate node runs its maximum number of pods",
+		"add a node, or raise maxPods in the kubelet configuration", func(f *Facts, _ *corev1.Pod) []field {
 			var out []field
 			for i := range f.Nodes {
 				pods := f.Nodes[i].Status.Allocatable[corev1.ResourcePods]
@@ -105,9 +105,9 @@ var placements = []placement{
 	},
 }
 
-// place holds the scheduler's reasons against the pod. The one that rules out the
-// most nodes is the cause; it is certain where it rules out all of them and the
-// pod has what it speaks of. It reports false where it knows none of them.
+// place compares the scheduler's reasons with the pod's fields. The reason that
+// excludes the most nodes is the cause; it is certain if it excludes all nodes and the
+// pod's fields confirm it. place returns false if it recognises no reason.
 func (f *Facts) place(d *draft, p *corev1.Pod) bool {
 	nodes, all := reasons(messageOf(p))
 	slices.SortStableFunc(all, func(a, b filtered) int { return b.nodes - a.nodes })

@@ -11,15 +11,14 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
-// A group is one finding about several pods: those that are as they are for the
-// same reason.
+// A group is one finding about several pods that share a reason.
 type group struct {
 	*draft
 	pods []string
 }
 
-// grouped makes one finding of each reason. each gives, for a pod, a key that is
-// the same for pods with the same reason, and the finding; nil for none.
+// grouped merges findings about pods. each returns, for a pod, a key that is equal for
+// pods with the same reason, and the finding; nil for none.
 func (f *Facts) grouped(each func(*corev1.Pod) (string, *draft)) []*draft {
 	found := map[string]*group{}
 	var order []string
@@ -50,7 +49,7 @@ func (f *Facts) grouped(each func(*corev1.Pod) (string, *draft)) []*draft {
 	return out
 }
 
-// missingSources: what a pod's volumes and environment are made from.
+// missingSources finds missing ConfigMaps, Secrets and claims that a pod references.
 func missingSources(f *Facts) []*draft {
 	return f.grouped(func(p *corev1.Pod) (string, *draft) {
 		if podReady(p) {
@@ -62,26 +61,26 @@ func missingSources(f *Facts) []*draft {
 			}
 			cause := map[string]string{"configmaps": "MissingConfigMap", "secrets": "MissingSecret", "persistentvolumeclaims": "MissingClaim"}[s.resource]
 			kind := map[string]string{"configmaps": "ConfigMap", "secrets": "Secret", "persistentvolumeclaims": "PersistentVolumeClaim"}[s.resource]
-			d := because(cause, podRef(p), "pod %s needs %s %s, which is not there", p.Name, kind, s.name).
+			d := because(cause, podRef(p), "pod %s references %s %s, which does not exist", p.Name, kind, s.name).
 				see(podRef(p), s.path, s.name).
 				see(state.Ref{Resource: s.resource, Namespace: p.Namespace, Name: s.name}, "", "not found")
 			switch {
 			case started(p):
-				d.remark().Text = fmt.Sprintf("pod %s has started, and %s %s, which it is made from, is not there any more: another pod like it cannot start", p.Name, kind, s.name)
+				d.remark().Text = fmt.Sprintf("pod %s has started, and %s %s, which it references, no longer exists: new pods cannot start", p.Name, kind, s.name)
 			case s.resource != "persistentvolumeclaims" && p.Spec.NodeName == "":
-				d.remark().Text = fmt.Sprintf("pod %s has no node yet, and %s %s, without which it cannot start there, is not there", p.Name, kind, s.name)
+				d.remark().Text = fmt.Sprintf("pod %s is not scheduled yet, and %s %s, which it references, does not exist", p.Name, kind, s.name)
 			}
 			for _, e := range f.events(string(p.UID), "FailedMount", "Failed", "FailedScheduling")[:min(1, len(f.events(string(p.UID), "FailedMount", "Failed", "FailedScheduling")))] {
 				d.event(e)
 			}
-			return s.resource + s.name, d.next("make it, or correct the name in the template: kubectl get %s%s", s.resource, in(p.Namespace))
+			return s.resource + s.name, d.next("create it, or correct the name in the template: kubectl get %s%s", s.resource, in(p.Namespace))
 		}
 		return "", nil
 	})
 }
 
-// started reports that containers of a pod have run, and that none waits for what
-// it is made from.
+// started reports whether the pod's containers have run and none waits for a missing
+// ConfigMap or Secret.
 func started(p *corev1.Pod) bool {
 	if _, s := waiting(p, "CreateContainerConfigError"); s != nil || p.Status.Phase == corev1.PodPending {
 		return false
@@ -91,7 +90,7 @@ func started(p *corev1.Pod) bool {
 	})
 }
 
-// source is something in the namespace that a pod cannot start without.
+// source is an object in the namespace that a pod needs to start.
 type source struct {
 	resource, name, path string
 	optional             bool
@@ -158,8 +157,8 @@ func schedulingGated(f *Facts) []*draft {
 		for _, g := range p.Spec.SchedulingGates {
 			names = append(names, g.Name)
 		}
-		return strings.Join(names, ","), because("SchedulingGated", podRef(p), "pod %s is not to be scheduled before its gates are taken off: %s", p.Name, few(names)).
-			see(podRef(p), "spec.schedulingGates[].name", strings.Join(names, ", ")).next("whoever set the gates takes them off; see why it does not")
+		return strings.Join(names, ","), because("SchedulingGated", podRef(p), "pod %s is not scheduled until its scheduling gates are removed: %s", p.Name, few(names)).
+			see(podRef(p), "spec.schedulingGates[].name", strings.Join(names, ", ")).next("find the controller that set the gates and check why it does not remove them")
 	})
 }
 
@@ -169,15 +168,15 @@ func noScheduler(f *Facts) []*draft {
 			return "", nil
 		}
 		name := p.Spec.SchedulerName
-		d := because("NoScheduler", podRef(p), "no scheduler has looked at pod %s: it asks for the one named %s", p.Name, name).likely().
+		d := because("NoScheduler", podRef(p), "no scheduler has processed pod %s: its schedulerName is %s", p.Name, name).likely().
 			see(podRef(p), "spec.schedulerName", name).
 			see(podRef(p), "status.conditions[type=PodScheduled]", "none").
 			see(podRef(p), "metadata.creationTimestamp", f.ago(p.CreationTimestamp.Time))
-		return name, d.next("is that scheduler running? kctl-ctrl get leases%s", in("kube-system"))
+		return name, d.next("check that this scheduler is running: kctl-ctrl get leases%s", in("kube-system"))
 	})
 }
 
-// waiting is a container that waits for one of the reasons.
+// waiting returns a container that waits for one of the reasons.
 func waiting(p *corev1.Pod, reasons ...string) (path string, s *corev1.ContainerStatus) {
 	for _, list := range []struct {
 		path     string
@@ -206,15 +205,15 @@ func imagePull(f *Facts) []*draft {
 				break
 			}
 		}
-		return s.Image, d.next("check the image's name and tag, and the pull secrets of the pod and its ServiceAccount")
+		return s.Image, d.next("check the image name and tag, and the imagePullSecrets of the pod and its ServiceAccount")
 	})
 }
 
-// unauthorised is what registries say to those they do not know.
+// unauthorised matches the answers of registries to clients without valid credentials.
 var unauthorised = regexp.MustCompile(`(?i)unauthorized|authorization|authentication|denied|forbidden|401|403`)
 
-// pullSecrets: an image cannot be pulled, and a pull secret that the pod names is
-// not there. The kubelet pulls without it then, which may work.
+// pullSecrets finds missing pull secrets of images that cannot be pulled. The kubelet
+// then pulls without them, which may work.
 func pullSecrets(f *Facts) []*draft {
 	return f.grouped(func(p *corev1.Pod) (string, *draft) {
 		path, s := waiting(p, "ErrImagePull", "ImagePullBackOff")
@@ -225,12 +224,12 @@ func pullSecrets(f *Facts) []*draft {
 			if ref.Name == "" || f.has("secrets", p.Namespace, ref.Name) != absent {
 				continue
 			}
-			d := because("MissingPullSecret", podRef(p), "the image of container %s cannot be pulled, and Secret %s, with which it is to be pulled, is not there", s.Name, ref.Name).
+			d := because("MissingPullSecret", podRef(p), "the image of container %s cannot be pulled: its pull secret %s does not exist", s.Name, ref.Name).
 				see(podRef(p), "spec.imagePullSecrets[].name", ref.Name).
 				see(state.Ref{Resource: "secrets", Namespace: p.Namespace, Name: ref.Name}, "", "not found").
 				see(podRef(p), path+".waiting", joinWords(s.State.Waiting.Reason, "", s.State.Waiting.Message))
 			if m := s.State.Waiting.Message; !unauthorised.MatchString(m) || strings.Contains(m, "does not exist") {
-				d.likely() // registries say the same of what is not there
+				d.likely() // registries return the same message for images that do not exist
 			}
 			return ref.Name, d.next("kubectl create secret docker-registry %s%s", word(ref.Name), in(p.Namespace))
 		}
@@ -251,22 +250,22 @@ func volumeMount(f *Facts) []*draft {
 	})
 }
 
-// crashing: containers that end and are started again.
+// crashing finds containers that keep crashing.
 func crashing(f *Facts) []*draft {
 	return f.grouped(func(p *corev1.Pod) (string, *draft) {
 		r := podRef(p)
 		if path, s := waiting(p, "CreateContainerConfigError", "CreateContainerError", "RunContainerError", "PostStartHookError"); s != nil {
 			w := s.State.Waiting
 			if w.Reason == "RunContainerError" && w.Message != "" || missingKeyText.MatchString(w.Message) {
-				return "", nil // startErrors' and missingKeys'
+				return "", nil // startErrors and missingKeys report it
 			}
 			d := because("ContainerFailed", r, "container %s cannot be started: %s", s.Name, joinWords(w.Reason, "", w.Message)).
 				see(r, path+".waiting", joinWords(w.Reason, "", w.Message)).
 				see(r, strings.TrimSuffix(path, ".state")+".restartCount", s.RestartCount)
 			if strings.Contains(w.Message, "runAsNonRoot") {
 				d.Cause = "RunAsNonRoot"
-				d.Text = fmt.Sprintf("container %s must not run as root (runAsNonRoot), and its image does, or does not say as whom", s.Name)
-				return d.Cause + s.Name, d.next("set runAsUser in the securityContext to a user that is not 0, or USER in the image")
+				d.Text = fmt.Sprintf("container %s must not run as root (runAsNonRoot), and its image runs as root or as a named user", s.Name)
+				return d.Cause + s.Name, d.next("set runAsUser in the securityContext, or USER in the image, to a non-zero UID")
 			}
 			return w.Reason + s.Name, d.next("%s", kubectl("describe", r))
 		}
@@ -277,13 +276,13 @@ func crashing(f *Facts) []*draft {
 			case !backOff && !c.restarts(p, f.Now):
 				continue
 			case t != nil && (t.Reason == "OOMKilled" || t.Reason == "StartError" || t.Reason == "ContainerCannotRun"):
-				continue // outOfMemory's and startErrors'
+				continue // outOfMemory and startErrors report it
 			case !backOff && c.status.State.Running != nil:
-				continue // it runs again
+				continue // it is running again
 			case f.killedByProbe(p, c.status.Name):
 				continue
 			}
-			d := because("CrashLoop", r, "container %s ends again and again: %s", c.status.Name, lastEnd(c.status))
+			d := because("CrashLoop", r, "container %s keeps crashing: %s", c.status.Name, lastEnd(c.status))
 			if w := c.status.State.Waiting; w != nil {
 				d.see(r, c.path+".state.waiting", joinWords(w.Reason, "", w.Message))
 			}
@@ -291,7 +290,7 @@ func crashing(f *Facts) []*draft {
 			if t != nil {
 				d.see(r, path, endWords(t))
 				if (t.ExitCode == 137 || t.ExitCode == 143) && (c.spec.LivenessProbe != nil || c.spec.StartupProbe != nil) {
-					d.likely() // by a signal, which a failing probe sends too
+					d.likely() // it was terminated by a signal, which a failing probe sends, too
 				}
 			}
 			return c.status.Name, d.next("kubectl logs %s -c %s --previous%s", word("pod/"+p.Name), word(c.status.Name), in(p.Namespace))
@@ -307,11 +306,11 @@ func lastEnd(s *corev1.ContainerStatus) string {
 	}
 	switch {
 	case t == nil:
-		return fmt.Sprintf("started %d times", s.RestartCount+1)
+		return fmt.Sprintf("it was started %d times", s.RestartCount+1)
 	case t.Reason != "" && t.Reason != "Error":
-		return fmt.Sprintf("the last time with exit code %d, %s", t.ExitCode, t.Reason)
+		return fmt.Sprintf("last exit code %d, %s", t.ExitCode, t.Reason)
 	}
-	return fmt.Sprintf("the last time with exit code %d", t.ExitCode)
+	return fmt.Sprintf("last exit code %d", t.ExitCode)
 }
 
 func podOnLostNode(f *Facts) []*draft {
@@ -322,17 +321,17 @@ func podOnLostNode(f *Facts) []*draft {
 		node, known := f.node(p.Spec.NodeName)
 		switch {
 		case known == absent:
-			return p.Spec.NodeName, because("NodeNotReady", podRef(p), "node %s of pod %s is not there any more", p.Spec.NodeName, p.Name).see(podRef(p), "spec.nodeName", p.Spec.NodeName).
-				next("the podgc loop removes the pod")
+			return p.Spec.NodeName, because("NodeNotReady", podRef(p), "node %s of pod %s no longer exists", p.Spec.NodeName, p.Name).see(podRef(p), "spec.nodeName", p.Spec.NodeName).
+				next("the pod garbage collector removes the pod")
 		case node != nil && !nodeReady(node):
-			return p.Spec.NodeName, because("NodeNotReady", podRef(p), "the kubelet of node %s does not answer: what is known of pod %s is old", p.Spec.NodeName, p.Name).
+			return p.Spec.NodeName, because("NodeNotReady", podRef(p), "the kubelet of node %s is unreachable: the status of pod %s is stale", p.Spec.NodeName, p.Name).
 				see(core("nodes", node), "status.conditions[type=Ready]", readyWords(node)).next("kubectl describe node %s", word(node.Name))
 		}
 		return "", nil
 	})
 }
 
-// stuck reports that a container waits, and not for its turn.
+// stuck reports whether a container waits for a reason other than normal startup.
 func stuck(p *corev1.Pod) bool {
 	return slices.ContainsFunc(slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses), func(s corev1.ContainerStatus) bool {
 		w := s.State.Waiting
@@ -340,7 +339,7 @@ func stuck(p *corev1.Pod) bool {
 	})
 }
 
-// notReady: pods that run and are not ready.
+// notReady finds pods that are running but not ready.
 func notReady(f *Facts) []*draft {
 	return f.grouped(func(p *corev1.Pod) (string, *draft) {
 		r := podRef(p)
@@ -348,7 +347,7 @@ func notReady(f *Facts) []*draft {
 			if _, known := f.node(p.Spec.NodeName); known == absent {
 				return "", nil
 			}
-			d := because("NotReady", r, "pod %s has a node, %s, and its kubelet has not started it", p.Name, p.Spec.NodeName).likely().symptom().
+			d := because("NotReady", r, "pod %s is assigned to node %s, and the kubelet has not started it", p.Name, p.Spec.NodeName).likely().symptom().
 				see(r, "spec.nodeName", p.Spec.NodeName).see(r, "status.phase", p.Status.Phase)
 			return "unstarted", d.next("%s", kubectl("describe", r))
 		}
@@ -356,14 +355,14 @@ func notReady(f *Facts) []*draft {
 			return "", nil
 		}
 		if stuck(p) {
-			return "", nil // another check says why
+			return "", nil // another check reports why
 		}
 		if f.onLostNode(p) {
-			return "", nil // what is known of it is old
+			return "", nil // its status is stale
 		}
-		d := because("NotReady", r, "pod %s runs and is not ready", p.Name).symptom().see(r, "status.conditions[type=Ready]", conditionWords(p, corev1.PodReady))
+		d := because("NotReady", r, "pod %s is running but not ready", p.Name).symptom().see(r, "status.conditions[type=Ready]", conditionWords(p, corev1.PodReady))
 		if events := f.events(string(p.UID), "Unhealthy"); len(events) > 0 {
-			d.Text = fmt.Sprintf("pod %s runs and fails its probe", p.Name)
+			d.Text = fmt.Sprintf("pod %s is running but fails its probe", p.Name)
 			d.event(events[0])
 		}
 		return d.Text[strings.Index(d.Text, p.Name)+len(p.Name):], d.next("kubectl logs %s%s", word("pod/"+p.Name), in(p.Namespace))

@@ -17,7 +17,7 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
-// autoscalers: why a HorizontalPodAutoscaler does not scale.
+// autoscalers finds why a HorizontalPodAutoscaler does not scale.
 func autoscalers(f *Facts) []*draft {
 	var out []*draft
 	for i := range f.Autoscalers {
@@ -27,9 +27,9 @@ func autoscalers(f *Facts) []*draft {
 		from := len(out)
 		for _, c := range h.Status.Conditions {
 			if c.Type == autoscalingv2.ScalingLimited && c.Status == corev1.ConditionTrue && c.Reason == "TooManyReplicas" {
-				out = append(out, because("AtMaxReplicas", r, "the autoscaler wants more replicas than its maximum of %d", h.Spec.MaxReplicas).
+				out = append(out, because("AtMaxReplicas", r, "the autoscaler is limited by its maxReplicas of %d", h.Spec.MaxReplicas).
 					see(r, "spec.maxReplicas", h.Spec.MaxReplicas).see(r, "status.conditions[type=ScalingLimited]", joinWords(c.Reason, "", c.Message)).
-					next("raise maxReplicas, or see what makes the load: kubectl get hpa %s%s", word(h.Name), in(h.Namespace)))
+					next("raise maxReplicas, or find the cause of the load: kubectl get hpa %s%s", word(h.Name), in(h.Namespace)))
 			}
 			if c.Status != corev1.ConditionFalse || c.Type == autoscalingv2.ScalingLimited {
 				continue
@@ -38,26 +38,26 @@ func autoscalers(f *Facts) []*draft {
 			words := joinWords(c.Reason, "", c.Message)
 			switch {
 			case c.Reason == "ScalingDisabled":
-				out = append(out, because("TargetAtZero", r, "%s %s is at 0 replicas: the autoscaler leaves it alone", target.Kind, target.Name).
-					see(r, path, words).next("scale it to 1 and the autoscaler goes on"))
+				out = append(out, because("TargetAtZero", r, "%s %s has 0 replicas: autoscaling is disabled", target.Kind, target.Name).
+					see(r, path, words).next("scale it to at least 1 replica to enable autoscaling"))
 			case c.Type == autoscalingv2.AbleToScale && c.Reason == "FailedGetScale":
-				d := because("TargetMissing", r, "the autoscaler cannot find what it scales: %s %s", target.Kind, target.Name).
+				d := because("TargetMissing", r, "the autoscaler cannot find its scale target: %s %s", target.Kind, target.Name).
 					see(r, "spec.scaleTargetRef", target.APIVersion+" "+target.Kind+" "+target.Name).see(r, path, words)
 				if f.exists(target.Kind, target.Name, h.Namespace) {
 					d.likely()
-					d.Text = fmt.Sprintf("the autoscaler could not find what it scales, %s %s, which is there by now: it looks again every 15 s", target.Kind, target.Name)
+					d.Text = fmt.Sprintf("the autoscaler could not find its scale target %s %s, which exists now: it retries every 15s", target.Kind, target.Name)
 				}
-				out = append(out, d.next("correct the name, or make it: %s", kubectl("edit", r)))
+				out = append(out, d.next("correct the name, or create it: %s", kubectl("edit", r)))
 			case c.Reason == "AmbiguousSelector":
-				out = append(out, because("AmbiguousSelector", r, "several autoscalers select the same pods, and none of them scales: %s", c.Message).
-					see(r, path, words).next("give their targets selectors that do not overlap: kubectl get hpa%s", in(h.Namespace)))
+				out = append(out, because("AmbiguousSelector", r, "several autoscalers select the same pods, so none of them scales: %s", c.Message).
+					see(r, path, words).next("change the selectors of their targets so that they do not overlap: kubectl get hpa%s", in(h.Namespace)))
 			case missingRequest.MatchString(c.Message):
 				m := missingRequest.FindStringSubmatch(c.Message)
-				out = append(out, because("MissingRequest", r, "the autoscaler cannot compute the use of %s: %s has no request for it", m[1], m[2]).
+				out = append(out, because("MissingRequest", r, "the autoscaler cannot compute %s utilization: %s sets no request for it", m[1], m[2]).
 					see(r, path, words).next("set resources.requests.%s in the template of %s %s", m[1], target.Kind, target.Name))
 			case c.Type == autoscalingv2.ScalingActive && strings.HasPrefix(c.Reason, "FailedGet"):
 				group, next := metricsGroup(c.Reason, h.Namespace)
-				d := because("NoMetrics", r, "the autoscaler gets no metrics, and scales nothing without them").see(r, path, words)
+				d := because("NoMetrics", r, "the autoscaler gets no metrics and cannot scale without them").see(r, path, words)
 				served := false
 				for _, s := range f.APIServices {
 					if s.Group == group {
@@ -66,7 +66,7 @@ func autoscalers(f *Facts) []*draft {
 					}
 				}
 				if f.Known["apiservices.apiregistration.k8s.io"] && !served {
-					d.Text = "the autoscaler gets no metrics: nothing serves " + group + " in this cluster"
+					d.Text = "the autoscaler gets no metrics: no API serves " + group + " in this cluster"
 				}
 				out = append(out, d.next("%s", next))
 			default:
@@ -75,7 +75,7 @@ func autoscalers(f *Facts) []*draft {
 		}
 		for _, d := range out[from:] {
 			if string(h.UID) != f.Target.UID {
-				// It is not why the workload's pods are as they are.
+				// It does not explain the state of the workload's pods.
 				d.remark().Text = fmt.Sprintf("autoscaler %s of %s %s: %s", h.Name, target.Kind, target.Name, d.Text)
 			}
 		}
@@ -83,30 +83,30 @@ func autoscalers(f *Facts) []*draft {
 	return out
 }
 
-// metricsGroup is the API group that an autoscaler asked in vain, by the reason of its
-// condition, and what to look at.
+// metricsGroup returns the API group from which an autoscaler could not get metrics, by
+// the reason of its condition, and what to check.
 func metricsGroup(reason, namespace string) (group, next string) {
 	switch reason {
 	case "FailedGetPodsMetric", "FailedGetObjectMetric":
-		return "custom.metrics.k8s.io", "is the adapter for custom metrics running? kubectl get apiservices"
+		return "custom.metrics.k8s.io", "check that the custom metrics adapter is running: kubectl get apiservices"
 	case "FailedGetExternalMetric":
-		return "external.metrics.k8s.io", "is the adapter for external metrics running? kubectl get apiservices"
+		return "external.metrics.k8s.io", "check that the external metrics adapter is running: kubectl get apiservices"
 	}
-	return "metrics.k8s.io", "is the metrics server running, and do the pods have requests? kubectl top pods" + in(namespace)
+	return "metrics.k8s.io", "check that metrics-server is running and that the pods set requests: kubectl top pods" + in(namespace)
 }
 
-// missingRequest is what the autoscaler's controller says of pods without requests
+// missingRequest matches the autoscaler's message about pods without requests
 // (k8s.io/kubernetes v1.37.1 pkg/controller/podautoscaler/replica_calculator.go).
 var missingRequest = regexp.MustCompile(`missing (?:pod-level )?request for (\S+) in ((?:container \S+ of )?Pod \S+)`)
 
-// exists reports whether an object of a kind was seen in a namespace.
+// exists reports whether an object of the kind was found in the namespace.
 func (f *Facts) exists(kind, name, namespace string) bool {
 	return slices.ContainsFunc(f.Graph.Objects(), func(o *owners.Object) bool {
 		return o.Kind == kind && o.Name == name && o.Namespace == namespace
 	})
 }
 
-// drainBlocked: a cordoned node that cannot be drained.
+// drainBlocked finds why a cordoned node cannot be drained.
 func drainBlocked(f *Facts) []*draft {
 	if n, _ := f.node(f.Target.Name); !f.targetIs("nodes") || n == nil || !n.Spec.Unschedulable {
 		return nil
@@ -114,7 +114,7 @@ func drainBlocked(f *Facts) []*draft {
 	return slices.DeleteFunc(disruptionBudgets(f), func(d *draft) bool { return d.Role != document.RoleCause })
 }
 
-// budgets: a PodDisruptionBudget that allows no eviction now, or covers nothing.
+// budgets finds PodDisruptionBudgets that allow no disruptions now or select no pods.
 func budgets(f *Facts) []*draft {
 	if len(drainBlocked(f)) > 0 {
 		return nil
@@ -134,20 +134,20 @@ func disruptionBudgets(f *Facts) []*draft {
 		}
 		switch {
 		case target && b.Status.ExpectedPods == 0 && b.Status.ObservedGeneration >= b.Generation:
-			out = append(out, because("BudgetMatchesNothing", r, "PodDisruptionBudget %s selects no pod: it protects nothing", b.Name).
+			out = append(out, because("BudgetMatchesNothing", r, "PodDisruptionBudget %s selects no pods", b.Name).
 				see(r, "spec.selector", selector.String()).see(r, "status.expectedPods", 0).next("kubectl get pods --show-labels%s", in(b.Namespace)))
 		case b.Status.DisruptionsAllowed == 0 && b.Status.ExpectedPods > 0:
-			d := because("NoDisruptionAllowed", r, "PodDisruptionBudget %s allows no eviction now: %d of its pods are healthy, and %d must be", b.Name, b.Status.CurrentHealthy, b.Status.DesiredHealthy).
+			d := because("NoDisruptionAllowed", r, "PodDisruptionBudget %s allows no disruptions now: %d of its pods are healthy, and at least %d must be", b.Name, b.Status.CurrentHealthy, b.Status.DesiredHealthy).
 				see(r, "status.disruptionsAllowed", 0).see(r, specOfBudget(b), budgetValue(b)).
 				see(r, "status", fmt.Sprintf("currentHealthy %d, desiredHealthy %d, expectedPods %d", b.Status.CurrentHealthy, b.Status.DesiredHealthy, b.Status.ExpectedPods))
 			if b.Status.DesiredHealthy >= b.Status.ExpectedPods {
-				d.Text = fmt.Sprintf("PodDisruptionBudget %s never allows an eviction: it wants all %d of its pods healthy", b.Name, b.Status.ExpectedPods)
-				d.next("more replicas, or a smaller budget: a drain of their nodes waits for ever otherwise")
+				d.Text = fmt.Sprintf("PodDisruptionBudget %s never allows a disruption: all %d of its pods must be healthy", b.Name, b.Status.ExpectedPods)
+				d.next("add replicas or relax the budget; otherwise draining their nodes never completes")
 			} else {
-				d.next("see why pods are not healthy: kubectl get pods -l %s%s", word(selector.String()), in(b.Namespace))
+				d.next("check why pods are not healthy: kubectl get pods -l %s%s", word(selector.String()), in(b.Namespace))
 			}
 			if !target && !f.targetIs("nodes") {
-				d.remark() // it stops evictions, not the object
+				d.remark() // it blocks evictions, not the object
 			}
 			out = append(out, d)
 		}

@@ -11,8 +11,8 @@ import (
 
 var killedByProbe = regexp.MustCompile(`Container (\S+) failed (liveness|startup) probe`)
 
-// probes: a liveness or startup probe has its container killed. The kubelet says
-// so in an Event; without it, a failing probe is only likely to be the reason.
+// probes finds liveness and startup probes that get a container killed. The kubelet
+// records that in an Event; without it, the finding is only likely.
 func probes(f *Facts) []*draft {
 	return f.grouped(func(p *corev1.Pod) (string, *draft) {
 		if podReady(p) || p.DeletionTimestamp != nil {
@@ -32,7 +32,7 @@ func probes(f *Facts) []*draft {
 				if probe == nil || !c.restarts(p, f.Now) && (kind.name == "Liveness" || c.status.State.Running == nil) {
 					continue
 				}
-				d := because(kind.cause, podRef(p), "the %s probe of container %s fails: the kubelet kills the container and starts it again", strings.ToLower(kind.name), c.status.Name)
+				d := because(kind.cause, podRef(p), "the %s probe of container %s fails, so the kubelet restarts the container", strings.ToLower(kind.name), c.status.Name)
 				killed := slices.DeleteFunc(f.events(string(p.UID), "Killing"), func(e corev1.Event) bool {
 					m := killedByProbe.FindStringSubmatch(e.Message)
 					return m == nil || m[1] != c.status.Name || !strings.EqualFold(m[2], kind.name)
@@ -53,8 +53,8 @@ func probes(f *Facts) []*draft {
 	})
 }
 
-// killedByProbe reports that a liveness or startup probe is the certain reason why
-// a container ends.
+// killedByProbe reports whether a liveness or startup probe is certain to have
+// terminated the container.
 func (f *Facts) killedByProbe(p *corev1.Pod, container string) bool {
 	for _, e := range f.events(string(p.UID), "Killing") {
 		m := killedByProbe.FindStringSubmatch(e.Message)
@@ -86,7 +86,7 @@ func probeWords(p *corev1.Probe) string {
 	return text
 }
 
-// orDefault is a probe's number, or what the API server sets where it is 0.
+// orDefault is a field of a probe, or the API server's default if it is 0.
 func orDefault(n, otherwise int32) string {
 	if n == 0 {
 		n = otherwise
@@ -94,7 +94,8 @@ func orDefault(n, otherwise int32) string {
 	return fmt.Sprint(n)
 }
 
-// notServing: containers that run, and a readiness probe or gate that says no.
+// notServing finds running containers whose readiness probe fails, and readiness gates
+// that are not met.
 func notServing(f *Facts) []*draft {
 	return f.grouped(func(p *corev1.Pod) (string, *draft) {
 		if p.Status.Phase != corev1.PodRunning || podReady(p) || p.DeletionTimestamp != nil || f.onLostNode(p) {
@@ -104,13 +105,13 @@ func notServing(f *Facts) []*draft {
 		ready := condition(p, corev1.ContainersReady)
 		for _, gate := range p.Spec.ReadinessGates {
 			if c := condition(p, gate.ConditionType); c == nil || c.Status != corev1.ConditionTrue {
-				d := because("ReadinessGate", r, "pod %s waits for its readiness gate %s: its controller has not set the condition", p.Name, gate.ConditionType).
+				d := because("ReadinessGate", r, "pod %s waits for readiness gate %s: the condition has not been set to True", p.Name, gate.ConditionType).
 					see(r, "status.conditions[type="+string(gate.ConditionType)+"]", conditionWords(p, gate.ConditionType)).
 					see(r, "status.conditions[type=ContainersReady]", conditionWords(p, corev1.ContainersReady))
 				if ready == nil || ready.Status != corev1.ConditionTrue {
 					d.symptom() // its containers are not ready either
 				}
-				return string(gate.ConditionType), d.next("find the controller that sets this condition and see why it does not")
+				return string(gate.ConditionType), d.next("find the controller that sets this condition and check why it does not")
 			}
 		}
 		events := slices.DeleteFunc(f.events(string(p.UID), "Unhealthy"), func(e corev1.Event) bool { return !strings.HasPrefix(e.Message, "Readiness probe ") })
@@ -118,7 +119,7 @@ func notServing(f *Facts) []*draft {
 			if c.spec.ReadinessProbe == nil || c.status.Ready || c.status.State.Running == nil || len(events) == 0 || c.restarts(p, f.Now) {
 				continue
 			}
-			d := because("ReadinessProbe", r, "container %s of pod %s runs, and its readiness probe fails", c.status.Name, p.Name).
+			d := because("ReadinessProbe", r, "container %s of pod %s is running, but its readiness probe fails", c.status.Name, p.Name).
 				event(events[0]).see(r, "spec.containers[name="+c.status.Name+"].readinessProbe", probeWords(c.spec.ReadinessProbe)).
 				see(r, "status.conditions[type=Ready]", conditionWords(p, corev1.PodReady))
 			return c.status.Name, d.next("compare the probe's port and path with what the container serves: kubectl logs %s -c %s%s", word("pod/"+p.Name), word(c.status.Name), in(p.Namespace))

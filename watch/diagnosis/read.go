@@ -30,37 +30,36 @@ type Reader struct {
 	objects dynamic.Interface
 }
 
-// NewReader makes a Reader from a config of package connect. What owns what is
-// read through owned, which tells the gaps of that and the cost of both.
+// NewReader returns a Reader for a config of package connect. It reads ownership
+// through owned, which also records gaps and counts the requests of both.
 func NewReader(config *rest.Config, owned *owners.Reader) (*Reader, error) {
 	config = rest.CopyConfig(config)
 	config.WarningHandler = rest.NoWarnings{}
 	owned.Metered(config)
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
-		return nil, fmt.Errorf("make a client for %s: %w", config.Host, err)
+		return nil, fmt.Errorf("create a client for %s: %w", config.Host, err)
 	}
 	objects, err := dynamic.NewForConfig(config)
 	if err != nil {
-		return nil, fmt.Errorf("make a client for %s: %w", config.Host, err)
+		return nil, fmt.Errorf("create a client for %s: %w", config.Host, err)
 	}
 	return &Reader{owners: owned, client: client, objects: objects}, nil
 }
 
-// reading is one Read under way.
+// reading is a Read in progress.
 type reading struct {
 	*Reader
 	*Facts
 	ctx context.Context
 
 	mu sync.Mutex
-	// concerned are the objects in question by type: the target, its owners and
-	// what it owns.
+	// concerned are the target, its owners and its dependents, by type.
 	concerned map[string][]*owners.Object
 }
 
-// Read reads what is around a target. What may not be read is a gap; the error
-// is for a server that does not answer, or the end of ctx.
+// Read reads the target and the objects related to it. What cannot be read becomes a
+// gap; an error is returned only if the API server is unreachable or ctx ends.
 func (r *Reader) Read(ctx context.Context, target *owners.Object) (*Facts, error) {
 	graph, err := r.graph(ctx, target)
 	if err != nil {
@@ -77,7 +76,7 @@ func (r *Reader) Read(ctx context.Context, target *owners.Object) (*Facts, error
 	for _, o := range Concerned(graph, target) {
 		d.concerned[o.Type()] = append(d.concerned[o.Type()], o)
 	}
-	// In two steps: what the first finds says what the second has to ask for.
+	// In two steps: the second depends on what the first finds.
 	d.together(d.status, d.workloads, d.pods, d.services, d.namespaced, d.namespace, d.autoscalers, d.crd)
 	d.onlyConcerned()
 	d.makersOf()
@@ -90,9 +89,9 @@ func (r *Reader) Read(ctx context.Context, target *owners.Object) (*Facts, error
 	return d.Facts, nil
 }
 
-// graph reads the metadata of everything in the target's namespace, or in the
-// namespace that it is. Other cluster-scoped objects have their dependents
-// everywhere; those are read only where they matter.
+// graph reads the metadata of everything in the target's namespace, or in the namespace
+// that is the target. The dependents of other cluster-scoped objects may be in any
+// namespace; they are read only if a foreground deletion waits for them.
 func (r *Reader) graph(ctx context.Context, target *owners.Object) (*owners.Graph, error) {
 	scope := owners.ScopeOf(target)
 	switch {
@@ -108,8 +107,8 @@ func (r *Reader) graph(ctx context.Context, target *owners.Object) (*owners.Grap
 	return r.owners.Scan(ctx, scope)
 }
 
-// Concerned are the objects that a target is part of: its owners up to the root,
-// itself, and what it owns, the target first.
+// Concerned returns the target, its owners up to the root, and its dependents, the
+// target first.
 func Concerned(graph *owners.Graph, target *owners.Object) []*owners.Object {
 	list := []*owners.Object{target}
 	seen := map[string]bool{target.UID: true}
@@ -138,8 +137,8 @@ func (d *reading) together(steps ...func()) {
 	wg.Wait()
 }
 
-// gap notes what could not be read. That a type is not served, or an object has
-// gone meanwhile, is none.
+// gap records what could not be read. A type that is not served and an object that was
+// deleted in the meantime are not gaps.
 func (d *reading) gap(resource, namespace string, err error) {
 	if err == nil || apierrors.IsNotFound(err) || d.ctx.Err() != nil {
 		return
@@ -161,16 +160,17 @@ func (d *reading) known(resource string) {
 	d.Known[resource] = true
 }
 
-// maxRead bounds how many objects of a type are read, and pageSize how many come
-// in one answer.
+// maxRead bounds the objects read of a type; pageSize bounds the objects of one
+// response.
 const (
 	maxRead  = 2000
 	pageSize = 500
 )
 
-var errMany = errors.New("there are too many to read: the first are judged")
+var errMany = errors.New("too many objects: only the first were read")
 
-// list reads all pages of a type into the slice, and notes whether that was all.
+// list reads all pages of a type into the slice and records whether the list is
+// complete.
 func list[L interface {
 	GetContinue() string
 }, T any](d *reading, resource, namespace string, into *[]T, opts metav1.ListOptions,
@@ -214,7 +214,8 @@ func each[T any](d *reading, resource string, into *[]T, get func(context.Contex
 
 func groupResource(s string) schema.GroupResource { return schema.ParseGroupResource(s) }
 
-// status reads the target itself, for kinds whose contents may be read.
+// status reads the target itself. It skips Secrets and ConfigMaps, whose contents are
+// not read.
 func (d *reading) status() {
 	if d.Target.Type() == "secrets" || d.Target.Type() == "configmaps" {
 		return
@@ -245,11 +246,11 @@ func (d *reading) workloads() {
 	each(d, "jobs.batch", &d.Jobs, d.client.BatchV1().Jobs(ns).Get)
 }
 
-// fewPods is up to how many pods are read one by one.
+// fewPods is the number of pods up to which they are read one by one.
 const fewPods = 10
 
-// pods reads those concerned, those that a Service or claim in question is used
-// by, and those on a node in question.
+// pods reads the concerned pods, the pods that a Service selects or that use a claim,
+// and the pods of a node.
 func (d *reading) pods() {
 	ns := d.Target.Namespace
 	pods := d.client.CoreV1().Pods(ns)
@@ -259,19 +260,19 @@ func (d *reading) pods() {
 		list(d, "pods", "", &d.Pods, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("spec.nodeName", d.Target.Name).String()}, d.client.CoreV1().Pods("").List, items)
 	case ns == "":
 	case d.usersWanted(), len(d.concerned["pods"]) > fewPods:
-		// Metadata does not say which claims a pod uses.
+		// Metadata does not contain the claims that a pod uses.
 		list(d, "pods", ns, &d.Pods, metav1.ListOptions{}, pods.List, items)
 	default:
 		each(d, "pods", &d.Pods, pods.Get)
 	}
 }
 
-// usersWanted: the pods of the target are not those that it owns.
+// usersWanted reports whether the relevant pods are not the target's dependents.
 func (d *reading) usersWanted() bool {
 	return d.targetIs("services") || d.targetIs("persistentvolumeclaims") || d.targetIs("poddisruptionbudgets.policy")
 }
 
-// onlyConcerned leaves out the pods that were read with those in question.
+// onlyConcerned drops pods that were listed but are not relevant.
 func (d *reading) onlyConcerned() {
 	concerned := func(*corev1.Pod) bool { return true }
 	switch {
@@ -317,7 +318,7 @@ func (d *reading) services() {
 	each(d, "persistentvolumeclaims", &d.Claims, d.client.CoreV1().PersistentVolumeClaims(ns).Get)
 }
 
-// namespaced reads the rules of the namespace.
+// namespaced reads quotas, limit ranges and other rules of the namespace.
 func (d *reading) namespaced() {
 	ns := d.Target.Namespace
 	if ns == "" && d.Target.Type() != "nodes" {

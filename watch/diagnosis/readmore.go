@@ -21,10 +21,10 @@ import (
 
 func budgetItems(l *policyv1.PodDisruptionBudgetList) []policyv1.PodDisruptionBudget { return l.Items }
 
-// maxEventObjects bounds the objects whose Events are asked for one by one.
+// maxEventObjects bounds the objects whose Events are requested one by one.
 const maxEventObjects = 20
 
-// events reads those about the objects that are not well, the target first.
+// events reads the Events of objects that are not healthy, the target first.
 func (d *reading) events() {
 	asked := []*owners.Object{d.Target}
 	for _, resource := range []string{"replicasets.apps", "replicationcontrollers", "statefulsets.apps", "daemonsets.apps", "jobs.batch", "cronjobs.batch", "persistentvolumeclaims", "pods"} {
@@ -45,7 +45,7 @@ func (d *reading) events() {
 	}
 }
 
-// well reports that an object gives no reason to ask for its Events.
+// well reports whether an object is healthy, so that its Events are not needed.
 func (d *reading) well(o *owners.Object) bool {
 	switch o.Type() {
 	case "pods":
@@ -64,8 +64,8 @@ func (d *reading) well(o *owners.Object) bool {
 	return false
 }
 
-// nodes are asked for where a pod has none, or is not well, or a DaemonSet is in
-// question.
+// nodes are read if a pod is not scheduled or not healthy, or if a DaemonSet is
+// concerned.
 func (d *reading) nodes() {
 	wanted := len(d.DaemonSets) > 0 || d.Target.Type() == "nodes"
 	for i := range d.Pods {
@@ -77,8 +77,8 @@ func (d *reading) nodes() {
 	list(d, "nodes", "", &d.Nodes, metav1.ListOptions{}, d.client.CoreV1().Nodes().List, func(l *corev1.NodeList) []corev1.Node { return l.Items })
 }
 
-// volumes reads the claims of the pods that have not started, and the classes of
-// those that are not bound.
+// volumes reads the claims of pods that have not started, and the storage classes of
+// claims that are not bound.
 func (d *reading) volumes() {
 	for i := range d.Pods {
 		p := &d.Pods[i]
@@ -124,8 +124,8 @@ func (d *reading) volumes() {
 	}
 }
 
-// autoscalers reads those in question, and those that scale a workload in
-// question.
+// autoscalers reads the concerned autoscalers, and those that scale a concerned
+// workload.
 func (d *reading) autoscalers() {
 	ns := d.Target.Namespace
 	all := d.client.AutoscalingV2().HorizontalPodAutoscalers(ns)
@@ -150,8 +150,7 @@ func (d *reading) autoscalers() {
 		})
 }
 
-// makersOf reads the workloads whose pods a Service would select, where it selects
-// none.
+// makersOf reads the workloads whose pods a Service would select, if it selects none.
 func (d *reading) makersOf() {
 	if !d.targetIs("services") || len(d.Pods) > 0 || len(d.Services) == 0 || len(d.Services[0].Spec.Selector) == 0 {
 		return
@@ -175,7 +174,7 @@ func (d *reading) makersOf() {
 		},
 	)
 	d.onlyMakers()
-	// Their Events say what keeps them from making pods.
+	// Their Events contain why they cannot create pods.
 	made, _ := d.makers(ns, labels.SelectorFromSet(d.Services[0].Spec.Selector))
 	for _, m := range made {
 		if o := d.Graph.Object(m.UID); o != nil && !slices.Contains(d.concerned[m.Type()], o) {
@@ -186,8 +185,8 @@ func (d *reading) makersOf() {
 
 var crdsResource = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 
-// crd reads a CustomResourceDefinition and, if it is being deleted, the metadata
-// of the objects of its type: the API server waits for them.
+// crd reads a CustomResourceDefinition and, if it is being deleted, the metadata of the
+// objects of its type, which the API server deletes first.
 func (d *reading) crd() {
 	if !d.targetIs("customresourcedefinitions.apiextensions.k8s.io") {
 		return
@@ -222,8 +221,9 @@ func (d *reading) crd() {
 	c.Complete = err == nil
 }
 
-// standing looks up the cluster-scoped objects that refusals name. Few users may
-// read them: that is no gap, and the refusal stays the server's last word.
+// standing reads the cluster-scoped objects that rejections name. Few users may read
+// them, so failing to is not a gap: the rejection then remains the API server's latest
+// answer.
 func (d *reading) standing() {
 	d.Standing = map[string]existence{}
 	admission := schema.GroupVersion{Group: "admissionregistration.k8s.io", Version: "v1"}
@@ -281,7 +281,7 @@ func (d *reading) standing() {
 
 var apiServicesResource = schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}
 
-// apiServices are asked for where types that do not answer matter.
+// apiServices are read if unavailable APIs may be the cause.
 func (d *reading) apiServices() {
 	if !(d.targetIs("namespaces") && d.deleting()) && len(d.Autoscalers) == 0 && !d.targetIs("apiservices.apiregistration.k8s.io") {
 		return
@@ -316,7 +316,8 @@ func apiServiceOf(o map[string]any) APIService {
 	return s
 }
 
-// manager reads kube-controller-manager's lease, which few may: it is no gap.
+// manager reads kube-controller-manager's lease. Few users may, so failing to is not a
+// gap.
 func (d *reading) manager() {
 	l, err := d.client.CoordinationV1().Leases("kube-system").Get(d.ctx, managerLease, metav1.GetOptions{})
 	if err == nil {

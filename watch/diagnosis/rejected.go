@@ -18,21 +18,20 @@ func ownedBy(refs []metav1.OwnerReference, uid types.UID) bool {
 	return slices.ContainsFunc(refs, func(r metav1.OwnerReference) bool { return r.UID == uid })
 }
 
-// A refusal is what the API server said to a controller that wanted to make
-// something.
+// A refusal is a rejected request of a controller to create an object.
 type refusal struct {
-	// by is the object whose controller was refused.
+	// by is the object whose controller was rejected.
 	by      state.Ref
 	path    string
 	message string
-	// now: it is the controller's own last word, and not an Event of the past.
+	// now is true if it is the latest answer, not a past Event.
 	now bool
-	// others say the same.
+	// others counts further refusals with the same message.
 	others int
 }
 
-// refusals gathers conditions, Events, and what the server answered to the
-// loops of a run with --dry-run=server; each text once.
+// refusals collects conditions, Events, and the server's answers to controllers in a
+// run with --dry-run=server, each message once.
 func (f *Facts) refusals() []refusal {
 	var out []refusal
 	add := func(r refusal) {
@@ -89,8 +88,8 @@ func (f *Facts) refusals() []refusal {
 	return out
 }
 
-// stillWanted: the controller of an Event still lacks pods, so that the Event is
-// not of the past.
+// stillWanted reports whether the controller of an Event still lacks pods, so that the
+// Event is current.
 func (f *Facts) stillWanted(uid string) bool {
 	for i := range f.ReplicaSets {
 		if rs := &f.ReplicaSets[i]; string(rs.UID) == uid {
@@ -146,18 +145,18 @@ var (
 	accountText = regexp.MustCompile(`error looking up service account ([^/]+)/([^:]+):`)
 )
 
-// rejected: the API server refused what the controller wanted to make.
+// rejected reports objects of a controller that the API server rejected.
 func rejected(f *Facts) []*draft {
 	var out []*draft
 	for _, r := range f.refusals() {
 		if accountText.MatchString(r.message) {
-			continue // missingServiceAccount's
+			continue // missingServiceAccount reports it
 		}
 		d := f.readRefusal(r)
 		d.see(r.by, r.path, r.message)
 		switch past := f.past(r.message); {
 		case past != "":
-			d.likely().Text += "; " + past + ": the controller tries again"
+			d.likely().Text += "; " + past + ": the controller retries"
 		case !r.now:
 			d.likely()
 		}
@@ -172,10 +171,10 @@ func (f *Facts) readRefusal(r refusal) *draft {
 		return f.quota(r)
 	case mustSpecify.MatchString(r.message):
 		parts := mustSpecify.FindStringSubmatch(r.message)
-		return because("QuotaExceeded", r.by, "ResourceQuota %s counts %s, and the pods do not say how much they need", parts[1], parts[2]).
-			next("set requests and limits in the template, or a LimitRange with defaults%s", in(f.Target.Namespace))
+		return because("QuotaExceeded", r.by, "ResourceQuota %s requires pods to specify %s, and these do not", parts[1], parts[2]).
+			next("set requests and limits in the template, or create a LimitRange with defaults%s", in(f.Target.Namespace))
 	case strings.Contains(r.message, "violates PodSecurity"):
-		d := because("PodSecurity", r.by, "the namespace's Pod Security level forbids its pods")
+		d := because("PodSecurity", r.by, "the namespace's Pod Security level does not allow its pods")
 		if _, rest, cut := strings.Cut(r.message, "violates PodSecurity "); cut {
 			d.Text = fmt.Sprintf("its pods violate the namespace's Pod Security level %s", rest)
 		}
@@ -186,23 +185,23 @@ func (f *Facts) readRefusal(r refusal) *draft {
 				}
 			}
 		}
-		return d.next("set the securityContext that the message asks for in the template")
+		return d.next("set the securityContext required by the message in the template")
 	case webhookCall.MatchString(r.message):
 		name := webhookCall.FindStringSubmatch(r.message)[1]
-		return because("WebhookFailed", r.by, "admission webhook %s cannot be called, and it must be asked before a pod is made", name).
-			next("see what serves it: kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations -o wide")
+		return because("WebhookFailed", r.by, "admission webhook %s cannot be called, and its failurePolicy is Fail: no pods are created", name).
+			next("check the server behind it: kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations -o wide")
 	case webhookText.MatchString(r.message):
 		name := webhookText.FindStringSubmatch(r.message)[1]
-		return because("WebhookDenied", r.by, "admission webhook %s refuses its pods", name).next("change the template as the message asks, or ask who runs the webhook")
+		return because("WebhookDenied", r.by, "admission webhook %s denies its pods", name).next("change the template as the message says, or ask the owner of the webhook")
 	case policyText.MatchString(r.message):
 		m := policyText.FindStringSubmatch(r.message)
-		return because("PolicyDenied", r.by, "ValidatingAdmissionPolicy %s refuses its pods: %s", m[1], m[3]).
-			next("change the template as the policy asks: kubectl get validatingadmissionpolicy %s -o yaml", word(m[1]))
+		return because("PolicyDenied", r.by, "ValidatingAdmissionPolicy %s denies its pods: %s", m[1], m[3]).
+			next("change the template as the policy requires: kubectl get validatingadmissionpolicy %s -o yaml", word(m[1]))
 	case classText.MatchString(r.message):
 		name := classText.FindStringSubmatch(r.message)[1]
-		return because("MissingPriorityClass", r.by, "its pods are refused: PriorityClass %s is not there", name).next("create it, or correct priorityClassName in the template: kubectl get priorityclasses")
+		return because("MissingPriorityClass", r.by, "its pods are rejected: PriorityClass %s does not exist", name).next("create it, or correct priorityClassName in the template: kubectl get priorityclasses")
 	case limitText.MatchString(r.message):
-		d := because("LimitRange", r.by, "a LimitRange of the namespace forbids its pods' requests or limits")
+		d := because("LimitRange", r.by, "a LimitRange of the namespace does not allow its pods' requests or limits")
 		for i := range f.LimitRanges {
 			l := &f.LimitRanges[i]
 			for _, item := range l.Spec.Limits {
@@ -213,11 +212,11 @@ func (f *Facts) readRefusal(r refusal) *draft {
 		}
 		return d.next("change the template's resources, or the LimitRange%s", in(f.Target.Namespace))
 	}
-	return because("Rejected", r.by, "the API server refuses what its controller wants to make").next("change what the message names")
+	return because("Rejected", r.by, "the API server rejects the objects that its controller creates").next("correct what the message names")
 }
 
-// named are the objects that decide about a refusal, as Facts.Standing has them,
-// and whether they refuse by being there.
+// named returns the object that decides about a refusal, as a key of Facts.Standing,
+// and whether the refusal requires that it exists.
 func named(message string) (key string, refuses bool) {
 	switch {
 	case webhookCall.MatchString(message):
@@ -237,14 +236,14 @@ const (
 	classesType  = "priorityclasses.scheduling.k8s.io"
 )
 
-// past says why a refusal is of the past; empty where it is not known to be.
+// past returns why a refusal no longer applies; empty if that is not known.
 func (f *Facts) past(message string) string {
 	if key, refuses := named(message); key != "" {
 		switch standing := f.Standing[key]; {
 		case refuses && standing == absent:
-			return "it is not there any more"
+			return "it no longer exists"
 		case !refuses && standing == present:
-			return "it is there by now"
+			return "it exists now"
 		}
 		return ""
 	}
@@ -255,11 +254,11 @@ func (f *Facts) past(message string) string {
 			m = mustSpecify.FindStringSubmatch(message)
 		}
 		if f.Known["resourcequotas"] && !slices.ContainsFunc(f.Quotas, func(q corev1.ResourceQuota) bool { return q.Name == m[1] }) {
-			return "it is not there any more"
+			return "it no longer exists"
 		}
 	case limitText.MatchString(message):
 		if f.Known["limitranges"] && len(f.LimitRanges) == 0 {
-			return "the namespace has none any more"
+			return "the namespace has none now"
 		}
 	case strings.Contains(message, "violates PodSecurity"):
 		// The API server's own configuration may set a level, too.
@@ -270,11 +269,11 @@ func (f *Facts) past(message string) string {
 	return ""
 }
 
-// quota holds the message against the quota as it is now.
+// quota compares the message with the current quota.
 func (f *Facts) quota(r refusal) *draft {
 	parts := quotaText.FindStringSubmatch(r.message)
 	name := parts[1]
-	d := because("QuotaExceeded", r.by, "ResourceQuota %s is used up: requested %s, used %s, limited to %s", name, parts[2], parts[3], parts[4])
+	d := because("QuotaExceeded", r.by, "ResourceQuota %s is exceeded: requested %s, used %s, limited to %s", name, parts[2], parts[3], parts[4])
 	agree := false
 	for i := range f.Quotas {
 		q := &f.Quotas[i]
@@ -291,11 +290,11 @@ func (f *Facts) quota(r refusal) *draft {
 			}
 		}
 	}
-	d.next("raise the quota or free some of it: kubectl describe resourcequota %s%s", word(name), in(f.Target.Namespace))
+	d.next("raise the quota or reduce its usage: kubectl describe resourcequota %s%s", word(name), in(f.Target.Namespace))
 	if len(d.Evidence) > 0 && !agree {
 		d.likely()
-		d.Text = fmt.Sprintf("ResourceQuota %s refused a pod (requested %s), and has room for it by now: the controller tries again", name, parts[2])
-		d.next("wait for the next try, or change the object")
+		d.Text = fmt.Sprintf("ResourceQuota %s rejected a pod (requested %s) and has capacity for it now: the controller retries", name, parts[2])
+		d.next("wait for the next retry, or change the object")
 	}
 	return d
 }
@@ -312,21 +311,22 @@ func resources(list corev1.ResourceList) string {
 	return strings.Join(out, " ")
 }
 
-// missingServiceAccount: pods are refused while theirs is not there.
+// missingServiceAccount reports pods that are rejected because their ServiceAccount
+// does not exist.
 func missingServiceAccount(f *Facts) []*draft {
 	for _, r := range f.refusals() {
 		parts := accountText.FindStringSubmatch(r.message)
 		if parts == nil {
 			continue
 		}
-		d := because("MissingServiceAccount", r.by, "its pods are refused: ServiceAccount %s is not there", parts[2]).see(r.by, r.path, r.message)
+		d := because("MissingServiceAccount", r.by, "its pods are rejected: ServiceAccount %s does not exist", parts[2]).see(r.by, r.path, r.message)
 		switch f.has("serviceaccounts", parts[1], parts[2]) {
 		case present:
 			d.likely()
-			d.Text = fmt.Sprintf("its pods were refused for want of ServiceAccount %s, which is there by now: the controller tries again", parts[2])
-			return one(d.next("wait for the next try"))
+			d.Text = fmt.Sprintf("its pods were rejected because ServiceAccount %s did not exist; it exists now: the controller retries", parts[2])
+			return one(d.next("wait for the next retry"))
 		case absent:
-			d.see(state.Ref{Resource: "serviceaccounts", Namespace: parts[1], Name: parts[2]}, "", "none in the list")
+			d.see(state.Ref{Resource: "serviceaccounts", Namespace: parts[1], Name: parts[2]}, "", "not found")
 		default:
 			d.likely()
 		}

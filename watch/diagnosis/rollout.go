@@ -13,8 +13,8 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
-// waitsForOrdinal: an ordered StatefulSet does nothing for a pod before those
-// with lower numbers are ready.
+// waitsForOrdinal reports an OrderedReady StatefulSet that waits for a pod with a lower
+// ordinal.
 func waitsForOrdinal(f *Facts) []*draft {
 	var out []*draft
 	for i := range f.StatefulSets {
@@ -35,9 +35,9 @@ func waitsForOrdinal(f *Facts) []*draft {
 				continue
 			}
 			if p == nil {
-				break // it is missing itself: something else says why
+				break // it does not exist: another check reports why
 			}
-			out = append(out, because("WaitsForOrdinal", r, "StatefulSet %s makes its pods one after the other, and pod %s is not ready: those after it are not made", s.Name, name).symptom().
+			out = append(out, because("WaitsForOrdinal", r, "StatefulSet %s creates its pods in order, and pod %s is not ready: the pods after it are not created", s.Name, name).symptom().
 				see(r, "spec.podManagementPolicy", appsv1.OrderedReadyPodManagement).
 				see(podRef(p), "status.conditions[type=Ready]", conditionWords(p, corev1.PodReady)).
 				next("kctl-ctrl why %s%s", word("pod/"+name), in(s.Namespace)))
@@ -55,10 +55,10 @@ func (f *Facts) pod(namespace, name string) *corev1.Pod {
 	return &f.Pods[i]
 }
 
-// rollbackBlocked: an ordered StatefulSet waits for each of its pods to be ready
-// before it replaces any, so that a broken pod of another revision blocks the
-// update that would replace it (k8s.io/kubernetes v1.37.1
-// pkg/controller/statefulset/stateful_set_control.go processReplica).
+// rollbackBlocked reports a StatefulSet that is blocked by a broken pod of another
+// revision: with OrderedReady, it waits until every pod is ready before it replaces any
+// (k8s.io/kubernetes v1.37.1 pkg/controller/statefulset/stateful_set_control.go
+// processReplica).
 func rollbackBlocked(f *Facts) []*draft {
 	var out []*draft
 	for i := range f.StatefulSets {
@@ -74,21 +74,21 @@ func rollbackBlocked(f *Facts) []*draft {
 				continue
 			}
 			if rolling != nil && rolling.Partition != nil && *rolling.Partition > 0 && revision == s.Status.CurrentRevision {
-				continue // the partition may keep it there
+				continue // the partition may keep it at this revision
 			}
 			r := refOf("apps", "v1", "statefulsets", s)
-			d := because("RollbackBlocked", r, "StatefulSet %s wants revision %s, and pod %s of revision %s is not ready: the StatefulSet waits for it, and does not replace it", s.Name, s.Status.UpdateRevision, p.Name, revision).
+			d := because("RollbackBlocked", r, "StatefulSet %s rolls out revision %s, but pod %s of revision %s is not ready: the StatefulSet waits for it instead of replacing it", s.Name, s.Status.UpdateRevision, p.Name, revision).
 				see(r, "status.updateRevision", s.Status.UpdateRevision).
 				see(podRef(p), "metadata.labels[controller-revision-hash]", revision).
 				see(podRef(p), "status.conditions[type=Ready]", conditionWords(p, corev1.PodReady))
-			out = append(out, d.next("delete the pod, and it is made again with the wanted revision: %s", kubectl("delete", podRef(p))))
+			out = append(out, d.next("delete the pod so that it is recreated with the new revision: %s", kubectl("delete", podRef(p))))
 			break
 		}
 	}
 	return out
 }
 
-// heldBackUpdates: pods of an old revision that stay by the set's own strategy.
+// heldBackUpdates reports pods that the update strategy keeps at an old revision.
 func heldBackUpdates(f *Facts) []*draft {
 	var out []*draft
 	for i := range f.StatefulSets {
@@ -97,16 +97,16 @@ func heldBackUpdates(f *Facts) []*draft {
 		if s.Status.UpdateRevision == "" || s.Status.CurrentRevision == s.Status.UpdateRevision {
 			continue
 		}
-		revisions := fmt.Sprintf("%s, and the pods held back have %s", s.Status.UpdateRevision, s.Status.CurrentRevision)
+		revisions := fmt.Sprintf("%s; pods held back: %s", s.Status.UpdateRevision, s.Status.CurrentRevision)
 		strategy := s.Spec.UpdateStrategy
 		switch {
 		case strategy.Type == appsv1.OnDeleteStatefulSetStrategyType:
-			out = append(out, because("OnDelete", r, "StatefulSet %s updates a pod only when somebody deletes it", s.Name).
+			out = append(out, because("OnDelete", r, "StatefulSet %s updates a pod only after the pod is deleted (OnDelete)", s.Name).
 				see(r, "spec.updateStrategy.type", strategy.Type).see(r, "status.updateRevision", revisions).
-				next("delete the pods one by one: %s", "kubectl get pods -L controller-revision-hash"+in(s.Namespace)))
+				next("delete the pods one at a time: %s", "kubectl get pods -L controller-revision-hash"+in(s.Namespace)))
 		case strategy.RollingUpdate != nil && strategy.RollingUpdate.Partition != nil && *strategy.RollingUpdate.Partition > 0:
 			partition := *strategy.RollingUpdate.Partition
-			out = append(out, because("Partition", r, "StatefulSet %s holds pods below ordinal %d at the old revision", s.Name, partition).
+			out = append(out, because("Partition", r, "StatefulSet %s keeps pods with an ordinal below %d at the old revision (partition)", s.Name, partition).
 				see(r, "spec.updateStrategy.rollingUpdate.partition", partition).see(r, "status.updateRevision", revisions).
 				next("%s", kubectl("patch", r, `-p '{"spec":{"updateStrategy":{"rollingUpdate":{"partition":0}}}}'`)))
 		}
@@ -117,15 +117,15 @@ func heldBackUpdates(f *Facts) []*draft {
 			continue
 		}
 		r := refOf("apps", "v1", "daemonsets", s)
-		out = append(out, because("OnDelete", r, "DaemonSet %s updates a pod only when somebody deletes it", s.Name).
+		out = append(out, because("OnDelete", r, "DaemonSet %s updates a pod only after the pod is deleted (OnDelete)", s.Name).
 			see(r, "spec.updateStrategy.type", s.Spec.UpdateStrategy.Type).
 			see(r, "status.updatedNumberScheduled", fmt.Sprintf("%d of %d", s.Status.UpdatedNumberScheduled, s.Status.DesiredNumberScheduled)).
-			next("delete the old pods node by node: kubectl get pods -L controller-revision-hash%s", in(s.Namespace)))
+			next("delete the old pods one node at a time: kubectl get pods -L controller-revision-hash%s", in(s.Namespace)))
 	}
 	return out
 }
 
-// rollouts: what a Deployment that is under way waits for.
+// rollouts reports what the rollout of a Deployment waits for.
 func rollouts(f *Facts) []*draft {
 	var out []*draft
 	for i := range f.Deployments {
@@ -134,11 +134,11 @@ func rollouts(f *Facts) []*draft {
 		want := orOne(d.Spec.Replicas)
 		for _, c := range d.Status.Conditions {
 			if c.Type == appsv1.DeploymentProgressing && c.Status == corev1.ConditionFalse && c.Reason == "ProgressDeadlineExceeded" {
-				found := because("ProgressDeadline", r, "the rollout of Deployment %s has made no progress within its deadline", d.Name).symptom().
+				found := because("ProgressDeadline", r, "the rollout of Deployment %s exceeded its progress deadline", d.Name).symptom().
 					see(r, "status.conditions[type=Progressing]", c.Reason+": "+c.Message).
-					next("this is what follows, not the cause: kubectl rollout status %s%s", word("deployment/"+d.Name), in(d.Namespace))
+					next("this is a consequence, not the cause: kubectl rollout status %s%s", word("deployment/"+d.Name), in(d.Namespace))
 				if f.hasHistory(d) {
-					found.next("this is what follows, not the cause; to go back: kubectl rollout undo %s%s", word("deployment/"+d.Name), in(d.Namespace))
+					found.next("this is a consequence, not the cause; to roll back: kubectl rollout undo %s%s", word("deployment/"+d.Name), in(d.Namespace))
 				}
 				out = append(out, found)
 			}
@@ -161,21 +161,21 @@ func rollouts(f *Facts) []*draft {
 			}
 		}
 		if soon > 0 && waiting == 0 {
-			out = append(out, because("MinReadySeconds", r, "%s ready and count as available only after %d seconds", plural(soon, "pod is", "pods are"), d.Spec.MinReadySeconds).
+			out = append(out, because("MinReadySeconds", r, "%s ready and counted as available only after %d seconds", plural(soon, "pod is", "pods are"), d.Spec.MinReadySeconds).
 				see(r, "spec.minReadySeconds", d.Spec.MinReadySeconds).see(r, "status.availableReplicas", fmt.Sprintf("%d of %d", d.Status.AvailableReplicas, want)).next("wait"))
 		}
 		if waiting > 0 {
 			unavailable, surge := strategy(d)
-			out = append(out, because("RolloutWaits", r, "Deployment %s waits for %s of the new revision to become ready before it goes on", d.Name, plural(waiting, "pod", "pods")).symptom().
+			out = append(out, because("RolloutWaits", r, "the rollout of Deployment %s waits for %s of the new revision to become ready", d.Name, plural(waiting, "pod", "pods")).symptom().
 				see(r, "spec.strategy.rollingUpdate", "maxUnavailable "+unavailable+", maxSurge "+surge).
-				see(r, "status", fmt.Sprintf("%d updated, %d available, %d in all, %d wanted", d.Status.UpdatedReplicas, d.Status.AvailableReplicas, d.Status.Replicas, want)).
+				see(r, "status", fmt.Sprintf("%d updated, %d available, %d total, %d desired", d.Status.UpdatedReplicas, d.Status.AvailableReplicas, d.Status.Replicas, want)).
 				next("kctl-ctrl tree %s%s", word("deployment/"+d.Name), in(d.Namespace)))
 		}
 	}
 	return out
 }
 
-// hasHistory reports whether there is a revision to go back to.
+// hasHistory reports whether there is a revision to roll back to.
 func (f *Facts) hasHistory(d *appsv1.Deployment) bool {
 	newest := f.replicaSetOf(d)
 	return slices.ContainsFunc(f.ReplicaSets, func(rs appsv1.ReplicaSet) bool {
@@ -198,15 +198,15 @@ func strategy(d *appsv1.Deployment) (unavailable, surge string) {
 	return unavailable, surge
 }
 
-// managerLease is kube-controller-manager's.
+// managerLease is the name of kube-controller-manager's lease.
 const managerLease = "kube-controller-manager"
 
-// actingGrace is how long a controller may take to act before it counts as not
-// acting.
+// actingGrace is how long a controller may take to act before it is considered not
+// running.
 const actingGrace = 5 * time.Second
 
-// notActing: the loops of this program would write now what the cluster's own
-// have not written: those do not run, or wait for what they expect to see.
+// notActing reports writes that the controllers of this program would make now and the
+// cluster's own have not made: those are not running, or wait for their expectations.
 func notActing(f *Facts) []*draft {
 	type lag struct {
 		ref                state.Ref
@@ -252,22 +252,22 @@ func notActing(f *Facts) []*draft {
 		if l.seen >= l.is && l.lacks <= 0 || f.Now.Sub(l.created) < actingGrace {
 			continue
 		}
-		d := because("ControllerNotActing", l.ref, "the controller of %s %s has not looked at its present spec: kube-controller-manager does not run, or this loop of it does not", l.kind, l.ref.Name).
+		d := because("ControllerNotActing", l.ref, "the controller of %s %s has not observed its current spec: kube-controller-manager, or this controller, is not running", l.kind, l.ref.Name).
 			see(l.ref, "status.observedGeneration", fmt.Sprintf("%d, and metadata.generation is %d", l.seen, l.is)).likely()
 		if l.seen >= l.is {
 			if refused || !f.wouldWrite(l.ref) {
-				continue // it has looked, and is refused, or has nothing to do
+				continue // it has observed the spec, and is rejected or has nothing to do
 			}
 			d.Cause = "Expectations"
-			d.Text = fmt.Sprintf("%s %s lacks %s that its loop would make now: the cluster's own loop does not run, or waits up to 5m for what it made before to appear (its expectations)", l.kind, l.ref.Name, plural(int(l.lacks), "pod", "pods"))
+			d.Text = fmt.Sprintf("%s %s lacks %s that its controller would create now: the cluster's controller is not running, or waits up to 5m for its earlier creations to appear (expectations)", l.kind, l.ref.Name, plural(int(l.lacks), "pod", "pods"))
 		}
 		f.lease(d)
-		out = append(out, d.next("is its leader alive? kctl-ctrl get leases%s; is the loop switched off with --controllers?", in("kube-system")))
+		out = append(out, d.next("check the leader: kctl-ctrl get leases%s; check that --controllers does not disable the controller", in("kube-system")))
 	}
 	return out
 }
 
-// wouldWrite reports whether the loops would make something for an object.
+// wouldWrite reports whether the controllers would create something for the object.
 func (f *Facts) wouldWrite(o state.Ref) bool {
 	if f.Story == nil {
 		return false
@@ -289,6 +289,6 @@ func (f *Facts) lease(d *draft) {
 	d.see(r, "spec.renewTime", f.ago(l.Spec.RenewTime.Time))
 	if f.Now.Sub(l.Spec.RenewTime.Time) > time.Duration(*l.Spec.LeaseDurationSeconds)*time.Second {
 		d.Certainty = document.Certain
-		d.Text = "kube-controller-manager does not run: its lease has expired, and nobody acts on this object"
+		d.Text = "kube-controller-manager is not running: its lease has expired, and no controller reconciles this object"
 	}
 }

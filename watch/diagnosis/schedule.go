@@ -13,20 +13,19 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// unschedulable: the scheduler's own message, and what the nodes say of each of
-// its reasons.
+// unschedulable reports the scheduler's message, checked against the nodes.
 func unschedulable(f *Facts) []*draft {
 	return f.grouped(func(p *corev1.Pod) (string, *draft) {
 		c := condition(p, corev1.PodScheduled)
 		if c == nil || c.Status != corev1.ConditionFalse || c.Reason != corev1.PodReasonUnschedulable || p.Spec.NodeName != "" || p.Status.Phase == corev1.PodFailed {
-			return "", nil // a pod that has failed keeps the condition
+			return "", nil // a failed pod keeps the condition
 		}
 		r := podRef(p)
-		d := because("Unschedulable", r, "no node takes pod %s", p.Name)
+		d := because("Unschedulable", r, "pod %s cannot be scheduled on any node", p.Name)
 		none := len(f.Nodes) == 0 && f.Known["nodes"]
 		switch {
 		case none:
-			d.Text = fmt.Sprintf("there is no node for pod %s: the cluster has none", p.Name)
+			d.Text = fmt.Sprintf("pod %s cannot be scheduled: the cluster has no nodes", p.Name)
 		default:
 			if len(f.Nodes) > 0 {
 				f.fit(p).explain(d, p)
@@ -39,7 +38,7 @@ func unschedulable(f *Facts) []*draft {
 		if d.Cause == "Unschedulable" && !none {
 			d.likely()
 			if strings.Contains(c.Message, "unbound immediate PersistentVolumeClaims") || strings.Contains(c.Message, "persistentvolumeclaim") {
-				d.symptom() // claims says why
+				d.symptom() // claims reports why
 				d.Text = fmt.Sprintf("pod %s waits for its PersistentVolumeClaims", p.Name)
 			}
 		}
@@ -51,7 +50,7 @@ func unschedulable(f *Facts) []*draft {
 	})
 }
 
-// fit says which nodes a pod is kept from, and by what.
+// fit is which nodes exclude a pod, and why.
 type fit struct {
 	nodes      int
 	selector   []string
@@ -60,8 +59,8 @@ type fit struct {
 	candidates int
 }
 
-// fit looks at the nodes as the scheduler's filters do, without what other pods
-// take of them.
+// fit applies the scheduler's filters to the nodes, without the resources that other
+// pods use.
 func (f *Facts) fit(p *corev1.Pod) fit {
 	out := fit{nodes: len(f.Nodes), taints: map[string][]string{}, resources: map[corev1.ResourceName][]string{}}
 	wants := resource.PodRequests(p, resource.PodResourcesOptions{})
@@ -90,8 +89,7 @@ func (f *Facts) fit(p *corev1.Pod) fit {
 	return out
 }
 
-// explain takes as the cause what keeps the pod from every node, or else from
-// most of those that something keeps it from.
+// explain takes as the cause what excludes every node, or else what excludes the most.
 func (t fit) explain(d *draft, p *corev1.Pod) {
 	r := podRef(p)
 	tainted := 0
@@ -110,7 +108,7 @@ func (t fit) explain(d *draft, p *corev1.Pod) {
 	all := plural(t.nodes, "node", "nodes")
 	switch {
 	case len(t.selector) == t.nodes:
-		d.Cause, d.Text = "NodeSelector", fmt.Sprintf("no node has the labels that pod %s asks for (%s looked at)", p.Name, all)
+		d.Cause, d.Text = "NodeSelector", fmt.Sprintf("no node has the labels that pod %s requires (%s checked)", p.Name, all)
 		if len(p.Spec.NodeSelector) > 0 {
 			d.see(r, "spec.nodeSelector", labels.Set(p.Spec.NodeSelector))
 		} else {
@@ -118,28 +116,28 @@ func (t fit) explain(d *draft, p *corev1.Pod) {
 		}
 		d.next("label a node, or correct the selector: kubectl get nodes --show-labels")
 	case tainted == t.nodes:
-		d.Cause, d.Text = "Taints", fmt.Sprintf("pod %s tolerates no node: each has a taint against it (%s looked at)", p.Name, all)
+		d.Cause, d.Text = "Taints", fmt.Sprintf("pod %s does not tolerate the taints of any node (%s checked)", p.Name, all)
 		for _, text := range taints {
 			d.see(r, "spec.tolerations", "none for "+text+" on "+few(t.taints[text]))
 		}
-		d.next("add a toleration, or take the taint off: kubectl taint nodes %s %s-", word(t.taints[taints[0]][0]), word(taints[0]))
+		d.next("add a toleration, or remove the taint: kubectl taint nodes %s %s-", word(t.taints[taints[0]][0]), word(taints[0]))
 		if cordon := corev1.TaintNodeUnschedulable + ":" + string(corev1.TaintEffectNoSchedule); len(t.taints[cordon]) == t.nodes {
-			d.Text = fmt.Sprintf("pod %s has nowhere to go: every node is cordoned (%s looked at)", p.Name, all)
+			d.Text = fmt.Sprintf("pod %s cannot be scheduled: every node is cordoned (%s checked)", p.Name, all)
 			d.next("kubectl uncordon %s", word(t.taints[cordon][0]))
 		}
 	case len(short) > 0 && len(t.resources[short[0]]) == t.nodes:
 		name := short[0]
 		want := wants[name]
-		d.Cause, d.Text = "InsufficientResources", fmt.Sprintf("pod %s asks for %s %s, more than any node has (%s looked at)", p.Name, want.String(), name, all)
+		d.Cause, d.Text = "InsufficientResources", fmt.Sprintf("pod %s requests %s %s, more than any node has (%s checked)", p.Name, want.String(), name, all)
 		d.see(r, "spec.containers[].resources.requests."+string(name), want.String())
-		d.next("ask for less, or add a larger node: kubectl describe nodes")
+		d.next("reduce the requests, or add a larger node: kubectl describe nodes")
 	case strings.Contains(messageOf(p), "Insufficient"):
-		// The nodes are large enough, and others have what there is.
-		d.Cause, d.Text = "InsufficientResources", fmt.Sprintf("the nodes that pod %s may go to are full: other pods have what it asks for", p.Name)
+		// The nodes are large enough, but other pods use their resources.
+		d.Cause, d.Text = "InsufficientResources", fmt.Sprintf("the candidate nodes of pod %s are full: other pods use the resources that it requests", p.Name)
 		d.see(r, "spec.containers[].resources.requests", resources(wants))
-		d.next("free some of it, ask for less, or add a node: kubectl describe nodes")
+		d.next("free resources, reduce the requests, or add a node: kubectl describe nodes")
 	case t.candidates == 0:
-		d.Text = fmt.Sprintf("no node takes pod %s: each is ruled out by something else", p.Name)
+		d.Text = fmt.Sprintf("pod %s cannot be scheduled: each node is excluded for a different reason", p.Name)
 		if len(t.selector) > 0 {
 			d.see(r, "spec.nodeSelector", "does not match "+few(t.selector))
 		}
@@ -148,7 +146,7 @@ func (t fit) explain(d *draft, p *corev1.Pod) {
 		}
 		for _, name := range short {
 			want := wants[name]
-			d.see(r, "spec.containers[].resources.requests."+string(name), want.String()+", too much for "+few(t.resources[name]))
+			d.see(r, "spec.containers[].resources.requests."+string(name), want.String()+", more than available on "+few(t.resources[name]))
 		}
 	}
 }
@@ -174,7 +172,7 @@ func requiredTerms(p *corev1.Pod) string {
 	return strings.Join(out, ", or ")
 }
 
-// noNodeFits: a DaemonSet that wants no pod anywhere.
+// noNodeFits reports DaemonSets that match no node.
 func noNodeFits(f *Facts) []*draft {
 	var out []*draft
 	for i := range f.DaemonSets {
@@ -184,17 +182,17 @@ func noNodeFits(f *Facts) []*draft {
 		}
 		r := refOf("apps", "v1", "daemonsets", s)
 		if len(f.Nodes) == 0 {
-			out = append(out, because("NoNodeFits", r, "DaemonSet %s wants no pod: the cluster has no node", s.Name).see(r, "status.desiredNumberScheduled", 0).next("add a node"))
+			out = append(out, because("NoNodeFits", r, "DaemonSet %s creates no pods: the cluster has no nodes", s.Name).see(r, "status.desiredNumberScheduled", 0).next("add a node"))
 			continue
 		}
 		p := &corev1.Pod{ObjectMeta: s.Spec.Template.ObjectMeta, Spec: s.Spec.Template.Spec}
 		p.Name, p.Namespace = s.Name, s.Namespace
-		// The daemon set loop does not look at resources, and every pod of it
-		// tolerates what nodes get from Kubernetes.
+		// The DaemonSet controller ignores resources, and its pods tolerate the taints
+		// that Kubernetes sets on nodes.
 		t := f.fit(p)
-		d := because("NoNodeFits", r, "DaemonSet %s fits no node (%s looked at)", s.Name, plural(t.nodes, "node", "nodes")).see(r, "status.desiredNumberScheduled", 0)
+		d := because("NoNodeFits", r, "DaemonSet %s matches no node (%s checked)", s.Name, plural(t.nodes, "node", "nodes")).see(r, "status.desiredNumberScheduled", 0)
 		if len(t.selector) > 0 {
-			d.Text += ": they have not the labels it asks for"
+			d.Text += ": they lack the labels that it requires"
 			if len(p.Spec.NodeSelector) > 0 {
 				d.see(r, "spec.template.spec.nodeSelector", labels.Set(p.Spec.NodeSelector))
 			} else {

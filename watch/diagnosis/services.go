@@ -15,7 +15,7 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
-// serviceSelector: a Service without endpoints.
+// serviceSelector finds why a Service has no endpoints.
 func serviceSelector(f *Facts) []*draft {
 	var out []*draft
 	for i := range f.Services {
@@ -42,22 +42,22 @@ func serviceSelector(f *Facts) []*draft {
 			}
 		}
 		if len(matching) == 0 {
-			d := because("SelectorMismatch", r, "the selector of Service %s matches no pod in its namespace, and no workload there would make one", s.Name).
+			d := because("SelectorMismatch", r, "the selector of Service %s matches no pod in its namespace, and no workload there creates one", s.Name).
 				see(r, "spec.selector", labels.Set(s.Spec.Selector))
 			made, all := f.makers(s.Namespace, selector)
 			switch {
 			case len(made) > 0:
 				d.Cause = "NoPods"
-				d.symptom().Text = fmt.Sprintf("Service %s selects no pod: those of %s have the labels that it selects, and there are none", s.Name, made[0].Ref)
+				d.symptom().Text = fmt.Sprintf("Service %s selects the pods of %s, which has none", s.Name, made[0].Ref)
 				for _, o := range made[:min(len(made), maxNamed)] {
 					d.see(o.Ref, "spec.template.metadata.labels", o.labels)
 				}
 				out = append(out, d.next("kctl-ctrl why %s%s", word(made[0].Type()+"/"+made[0].Name), in(s.Namespace)))
 				continue
 			case !all:
-				d.likely().Text = fmt.Sprintf("the selector of Service %s matches no pod in its namespace; whether a workload there would make one could not be read", s.Name)
+				d.likely().Text = fmt.Sprintf("the selector of Service %s matches no pod in its namespace; the workloads there could not be read", s.Name)
 			case len(nearly) == 0:
-				d.likely() // an operator may make some
+				d.likely() // an operator may create some
 			}
 			for _, o := range nearly[:min(len(nearly), 3)] {
 				d.see(o.Ref, "metadata.labels", differing(s.Spec.Selector, o.Labels))
@@ -70,8 +70,8 @@ func serviceSelector(f *Facts) []*draft {
 	return out
 }
 
-// nearlyMatches: all labels of the selector fit but one; where the selector has
-// no other, that one must look like a slip.
+// nearlyMatches reports whether all labels of the selector but one match. If the
+// selector has only one label, the values must look like a typo.
 func nearlyMatches(selector, have map[string]string) bool {
 	wrong, slip := 0, false
 	for key, want := range selector {
@@ -83,8 +83,8 @@ func nearlyMatches(selector, have map[string]string) bool {
 	return wrong == 1 && (slip || len(selector) > 1)
 }
 
-// alike reports whether two words differ by a slip: one begins with the other,
-// or at most two letters differ.
+// alike reports whether two values look like a typo of each other: one is a prefix of
+// the other, or at most two characters differ.
 func alike(a, b string) bool {
 	if strings.HasPrefix(a, b) || strings.HasPrefix(b, a) {
 		return true
@@ -101,7 +101,7 @@ func alike(a, b string) bool {
 	return differ <= 2
 }
 
-// differing are the labels of a pod that keep a selector from it.
+// differing are the labels of a pod because of which a selector does not match.
 func differing(selector, have map[string]string) string {
 	out := labels.Set{}
 	for key, value := range selector {
@@ -135,11 +135,11 @@ func (f *Facts) servicePods(s *corev1.Service, r state.Ref, matching []string) [
 	var out []*draft
 	out = append(out, f.numberedPorts(s, r, matching)...)
 	for _, name := range unnamed {
-		out = append(out, because("PortMismatch", r, "Service %s sends to a port named %s, and a pod it selects has none of that name", s.Name, name).
+		out = append(out, because("PortMismatch", r, "Service %s targets a port named %s, and a pod that it selects has no such port", s.Name, name).
 			see(r, "spec.ports[].targetPort", name).next("kubectl get pods %s -o jsonpath='{.items[*].spec.containers[*].ports}'", "-l "+word(labels.Set(s.Spec.Selector).String())+in(s.Namespace)))
 	}
 	if ready == 0 && len(notReady) > 0 && !s.Spec.PublishNotReadyAddresses {
-		d := because("NoReadyPod", r, "Service %s selects %s, and none is ready: it has no endpoints", s.Name, plural(len(notReady), "pod", "pods")).symptom().
+		d := because("NoReadyPod", r, "Service %s selects %s, none of them ready: it has no endpoints", s.Name, plural(len(notReady), "pod", "pods")).symptom().
 			see(r, "spec.selector", labels.Set(s.Spec.Selector))
 		for _, p := range notReady[:min(len(notReady), 3)] {
 			d.see(podRef(p), "status.conditions[type=Ready]", conditionWords(p, corev1.PodReady))
@@ -162,8 +162,8 @@ type maker struct {
 	labels labels.Set
 }
 
-// makers are the workloads of a namespace that make pods with these labels, those
-// without an owner first; all says whether every one was read.
+// makers are the workloads of a namespace that create pods with these labels, those
+// without an owner first; all reports whether every workload was read.
 func (f *Facts) makers(namespace string, selector labels.Selector) (list []maker, all bool) {
 	add := func(ref state.Ref, template map[string]string) {
 		if ref.Namespace == namespace && selector.Matches(labels.Set(template)) {
@@ -194,11 +194,10 @@ func (f *Facts) makers(namespace string, selector labels.Selector) (list []maker
 	return list, all
 }
 
-// makerTypes are the types of workloads that a Service is for.
+// makerTypes are the workload types whose pods a Service may select.
 var makerTypes = []string{"deployments.apps", "statefulsets.apps", "daemonsets.apps", "replicationcontrollers", "replicasets.apps"}
 
-// onlyMakers leaves out the workloads that have nothing to do with the Services in
-// question.
+// onlyMakers drops the workloads whose pods no relevant Service selects.
 func (f *Facts) onlyMakers() {
 	wanted := func(template map[string]string) bool {
 		return slices.ContainsFunc(f.Services, func(s corev1.Service) bool {
@@ -214,8 +213,8 @@ func (f *Facts) onlyMakers() {
 	})
 }
 
-// numberedPorts: a Service sends to a port that its pods do not declare. Ports
-// need not be declared, so that this is never certain.
+// numberedPorts reports a Service port that its pods do not declare. Pods need not
+// declare ports, so the finding is never certain.
 func (f *Facts) numberedPorts(s *corev1.Service, r state.Ref, matching []string) []*draft {
 	var out []*draft
 	for _, port := range s.Spec.Ports {
@@ -244,7 +243,7 @@ func (f *Facts) numberedPorts(s *corev1.Service, r state.Ref, matching []string)
 		if pods == 0 || lacking < pods {
 			continue
 		}
-		out = append(out, because("PortMismatch", r, "Service %s sends to port %d, and the pods that it selects declare other ports: %s", s.Name, target, few(declared)).likely().
+		out = append(out, because("PortMismatch", r, "Service %s targets port %d, and the pods that it selects declare other ports: %s", s.Name, target, few(declared)).likely().
 			see(r, "spec.ports[].targetPort", target).see(core("pods", &f.Pods[0]), "spec.containers[].ports[].containerPort", few(declared)).
 			next("kubectl get pods %s -o jsonpath='{.items[*].spec.containers[*].ports}'", "-l "+word(labels.Set(s.Spec.Selector).String())+in(s.Namespace)))
 	}
@@ -261,10 +260,10 @@ func portsOf(p *corev1.Pod) []int32 {
 	return ports
 }
 
-// balancerGrace is how long a load balancer may take to come.
+// balancerGrace is how long provisioning a load balancer may take.
 const balancerGrace = 2 * time.Minute
 
-// loadBalancers: a Service that waits for its load balancer.
+// loadBalancers reports a Service that waits for its load balancer.
 func loadBalancers(f *Facts) []*draft {
 	var out []*draft
 	for i := range f.Services {
@@ -273,21 +272,21 @@ func loadBalancers(f *Facts) []*draft {
 			continue
 		}
 		r := core("services", s)
-		d := because("LoadBalancerPending", r, "Service %s has no load balancer: nothing in the cluster has made one", s.Name).likely().
+		d := because("LoadBalancerPending", r, "Service %s has no load balancer: no controller has provisioned one", s.Name).likely().
 			see(r, "spec.type", s.Spec.Type).see(r, "status.loadBalancer.ingress", "none").see(r, "metadata.creationTimestamp", f.ago(s.CreationTimestamp.Time))
 		if failed := f.events(string(s.UID), "SyncLoadBalancerFailed", "CreatingLoadBalancerFailed"); len(failed) > 0 {
-			d.Text = fmt.Sprintf("the load balancer of Service %s cannot be made", s.Name)
+			d.Text = fmt.Sprintf("the load balancer of Service %s cannot be provisioned", s.Name)
 			d.event(failed[0])
 		}
 		if class := s.Spec.LoadBalancerClass; class != nil {
 			d.see(r, "spec.loadBalancerClass", *class)
 		}
-		out = append(out, d.next("is a cloud controller manager, or another load balancer controller, running? %s", kubectl("describe", r)))
+		out = append(out, d.next("check that a cloud controller manager or another load balancer controller is running: %s", kubectl("describe", r)))
 	}
 	return out
 }
 
-// ingresses: an Ingress that sends to a Service that is not there.
+// ingresses reports an Ingress whose backend Service does not exist.
 func ingresses(f *Facts) []*draft {
 	var out []*draft
 	for i := range f.Ingresses {
@@ -295,7 +294,7 @@ func ingresses(f *Facts) []*draft {
 		r := refOf("networking.k8s.io", "v1", "ingresses", o)
 		missing := func(path, service string) {
 			if f.has("services", o.Namespace, service) == absent {
-				out = append(out, because("BackendMissing", r, "Ingress %s sends to Service %s, which is not there", o.Name, service).
+				out = append(out, because("BackendMissing", r, "Ingress %s routes to Service %s, which does not exist", o.Name, service).
 					see(r, path, service).see(state.Ref{Resource: "services", Namespace: o.Namespace, Name: service}, "", "not found").
 					next("create it, or correct the name: kubectl get services%s", in(o.Namespace)))
 			}

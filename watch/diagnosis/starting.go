@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// sandboxes: the runtime cannot make the pod's network.
+// sandboxes reports pods whose sandbox the container runtime cannot create.
 func sandboxes(f *Facts) []*draft {
 	return f.grouped(func(p *corev1.Pod) (string, *draft) {
 		if p.Status.Phase != corev1.PodPending || p.Spec.NodeName == "" {
@@ -24,7 +24,7 @@ func sandboxes(f *Facts) []*draft {
 		if started == nil {
 			d.likely()
 		}
-		return p.Spec.NodeName, d.next("look at the network plugin on the node: kubectl get pods -n kube-system -o wide --field-selector spec.nodeName=%s", word(p.Spec.NodeName))
+		return p.Spec.NodeName, d.next("check the network plugin on the node: kubectl get pods -n kube-system -o wide --field-selector spec.nodeName=%s", word(p.Spec.NodeName))
 	})
 }
 
@@ -35,11 +35,10 @@ func lastOf(message, after string) string {
 	return message
 }
 
-// initGrace is how long an init container may run before it counts as what the
-// pod waits for.
+// initGrace is how long an init container may run before the finding reports it.
 const initGrace = time.Minute
 
-// initRunning: the pod waits for an init container that does not end.
+// initRunning reports a pod that waits for an init container.
 func initRunning(f *Facts) []*draft {
 	return f.grouped(func(p *corev1.Pod) (string, *draft) {
 		if p.Status.Phase != corev1.PodPending {
@@ -54,13 +53,14 @@ func initRunning(f *Facts) []*draft {
 			d := because("InitContainerRunning", podRef(p), "pod %s waits for its init container %s, which has been running for %s", p.Name, c.status.Name, strings.TrimSuffix(f.ago(running.StartedAt.Time), " ago")).
 				see(podRef(p), c.path+".state.running.startedAt", running.StartedAt.UTC().Format(time.RFC3339)).
 				see(podRef(p), "status.conditions[type=Initialized]", conditionWords(p, corev1.PodInitialized))
-			return c.status.Name, d.next("see what it waits for: kubectl logs %s -c %s%s", word("pod/"+p.Name), word(c.status.Name), in(p.Namespace))
+			return c.status.Name, d.next("check what it waits for: kubectl logs %s -c %s%s", word("pod/"+p.Name), word(c.status.Name), in(p.Namespace))
 		}
 		return "", nil
 	})
 }
 
-// sidecars: a Job's pod whose work is done and whose other containers run on.
+// sidecars reports a Job's pod whose work is complete while other containers keep
+// running.
 func sidecars(f *Facts) []*draft {
 	return f.grouped(func(p *corev1.Pod) (string, *draft) {
 		if p.Status.Phase != corev1.PodRunning || !f.ofJob(p) || p.DeletionTimestamp != nil {
@@ -85,7 +85,7 @@ func sidecars(f *Facts) []*draft {
 		if len(done) == 0 || len(left) == 0 || f.Now.Sub(at) < initGrace {
 			return "", nil
 		}
-		d := because("SidecarRunning", podRef(p), "container %s has ended well, and the pod does not end while %s runs", few(done), few(left)).likely()
+		d := because("SidecarRunning", podRef(p), "container %s has completed, but the pod does not complete while %s is running", few(done), few(left)).likely()
 		for _, c := range containers(p) {
 			if t := c.status.State.Terminated; t != nil {
 				d.see(podRef(p), c.path+".state.terminated", endWords(t)+", "+f.ago(t.FinishedAt.Time))
@@ -93,6 +93,6 @@ func sidecars(f *Facts) []*draft {
 				d.see(podRef(p), c.path+".state", "running")
 			}
 		}
-		return strings.Join(left, ","), d.next("make %s an init container with restartPolicy: Always, which ends with the others", word(left[0]))
+		return strings.Join(left, ","), d.next("make %s a sidecar (an init container with restartPolicy: Always): it stops with the other containers", word(left[0]))
 	})
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
-// paused: a paused Deployment is scaled, but not rolled out. It explains
-// something only where its template is not that of the newest ReplicaSet.
+// paused reports paused Deployments: they are scaled, but not rolled out. It is a cause
+// only if the template differs from that of the newest ReplicaSet.
 func paused(f *Facts) []*draft {
 	var out []*draft
 	for i := range f.Deployments {
@@ -22,25 +22,25 @@ func paused(f *Facts) []*draft {
 			continue
 		}
 		r := apps("deployments", d)
-		found := because("Paused", r, "Deployment %s is paused: changes of its template are not rolled out", d.Name).see(r, "spec.paused", true)
+		found := because("Paused", r, "Deployment %s is paused: changes to its template are not rolled out", d.Name).see(r, "spec.paused", true)
 		switch newest := f.replicaSetOf(d); {
 		case !f.Known["replicasets.apps"]:
 			found.likely()
 		case newest == nil && f.owned(d) == 0:
-			found.Text = fmt.Sprintf("Deployment %s is paused and has no ReplicaSet yet: none is made before it is resumed", d.Name)
+			found.Text = fmt.Sprintf("Deployment %s is paused and has no ReplicaSet yet: none is created until it is resumed", d.Name)
 		case newest == nil:
-			found.Text = fmt.Sprintf("Deployment %s is paused: its template has changed since, and no ReplicaSet has it", d.Name)
+			found.Text = fmt.Sprintf("Deployment %s is paused: its latest template has no ReplicaSet", d.Name)
 			found.see(r, "metadata.generation", d.Generation)
 		default:
 			found.remark()
-			found.Text = fmt.Sprintf("Deployment %s is paused; its template is rolled out all the same, the next change will not be", d.Name)
+			found.Text = fmt.Sprintf("Deployment %s is paused: its current template is rolled out, later changes are not", d.Name)
 		}
 		out = append(out, found.next("kubectl rollout resume %s%s", word("deployment/"+d.Name), in(d.Namespace)))
 	}
 	return out
 }
 
-// replicaSetOf is the one with the Deployment's present template, or nil.
+// replicaSetOf is the ReplicaSet with the Deployment's current template, or nil.
 func (f *Facts) replicaSetOf(d *appsv1.Deployment) *appsv1.ReplicaSet {
 	for i := range f.ReplicaSets {
 		rs := &f.ReplicaSets[i]
@@ -65,14 +65,14 @@ func (f *Facts) owned(d *appsv1.Deployment) int {
 	return n
 }
 
-// workload is what the kinds with replicas have in common.
+// workload has the fields that kinds with replicas share.
 type workload struct {
 	ref      state.Ref
 	kind     string
 	uid      string
 	replicas *int32
 	current  int32
-	// owner: something above it sets its replicas.
+	// owned: an owner sets its replicas.
 	owned bool
 }
 
@@ -103,15 +103,15 @@ func scaledToZero(f *Facts) []*draft {
 		if orOne(w.replicas) != 0 || w.owned && w.uid != f.Target.UID {
 			continue
 		}
-		d := because("ScaledToZero", w.ref, "%s %s is scaled to 0: it wants no pods", w.kind, w.ref.Name).see(w.ref, "spec.replicas", 0)
+		d := because("ScaledToZero", w.ref, "%s %s is scaled to 0 replicas", w.kind, w.ref.Name).see(w.ref, "spec.replicas", 0)
 		if w.owned {
 			d.remark()
-			d.Text = fmt.Sprintf("%s %s is scaled to 0 by its owner: it is not the current one, or the owner wants no pods", w.kind, w.ref.Name)
+			d.Text = fmt.Sprintf("%s %s is scaled to 0 by its owner: it is an old revision, or the owner is scaled to 0", w.kind, w.ref.Name)
 		}
 		for i := range f.Autoscalers {
 			if h := &f.Autoscalers[i]; h.Spec.ScaleTargetRef.Kind == w.kind && h.Spec.ScaleTargetRef.Name == w.ref.Name {
 				hpa := refOf("autoscaling", "v2", "horizontalpodautoscalers", h)
-				d.see(hpa, "spec.scaleTargetRef", w.kind+" "+w.ref.Name+": an autoscaler leaves alone what is at 0")
+				d.see(hpa, "spec.scaleTargetRef", w.kind+" "+w.ref.Name+": autoscaling is disabled at 0 replicas")
 			}
 		}
 		if !w.owned {
@@ -128,7 +128,7 @@ func suspended(f *Facts) []*draft {
 		c := &f.CronJobs[i]
 		if c.Spec.Suspend != nil && *c.Spec.Suspend {
 			r := batch("cronjobs", c)
-			out = append(out, because("Suspended", r, "CronJob %s is suspended: it makes no Jobs", c.Name).see(r, "spec.suspend", true).
+			out = append(out, because("Suspended", r, "CronJob %s is suspended: it creates no Jobs", c.Name).see(r, "spec.suspend", true).
 				next("%s", kubectl("patch", r, `-p '{"spec":{"suspend":false}}'`)))
 		}
 	}
@@ -138,9 +138,9 @@ func suspended(f *Facts) []*draft {
 			continue
 		}
 		r := batch("jobs", j)
-		d := because("Suspended", r, "Job %s is suspended: it has no pods until it is resumed", j.Name).see(r, "spec.suspend", true)
+		d := because("Suspended", r, "Job %s is suspended: no pods are created until it is resumed", j.Name).see(r, "spec.suspend", true)
 		if by := j.Labels["kueue.x-k8s.io/queue-name"]; by != "" {
-			d.see(r, "metadata.labels[kueue.x-k8s.io/queue-name]", by).next("Kueue admits it when its queue has room: kubectl get workloads.kueue.x-k8s.io%s", in(j.Namespace))
+			d.see(r, "metadata.labels[kueue.x-k8s.io/queue-name]", by).next("Kueue admits it when its queue has capacity: kubectl get workloads.kueue.x-k8s.io%s", in(j.Namespace))
 		} else {
 			d.next("%s", kubectl("patch", r, `-p '{"spec":{"suspend":false}}'`))
 		}
@@ -177,7 +177,7 @@ func conditionWords(p *corev1.Pod, t corev1.PodConditionType) string {
 	return joinWords(string(c.Status), c.Reason, c.Message)
 }
 
-// joinWords is "False Reason: message" with what there is of it.
+// joinWords formats "False Reason: message" without the empty parts.
 func joinWords(status, reason, message string) string {
 	text := status
 	if reason != "" {
