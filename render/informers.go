@@ -17,7 +17,7 @@ type StoreOptions struct {
 func Informers(stores []state.StoreStats, o StoreOptions) Table {
 	t := Table{Columns: []Column{
 		{Title: "TYPE"}, {Title: "OBJECTS", Right: true}, {Title: "RESOURCEVERSION", Right: true}, {Title: "SYNCED"},
-		{Title: "STATUS"}, {Title: "LAST EVENT"}, {Title: "LAST MOVED"}, {Title: "RELISTS", Right: true}, {Title: "HANDLERS", Right: true},
+		{Title: "STATUS"}, {Title: "LAST EVENT"}, {Title: "RV CHANGED"}, {Title: "RELISTS", Right: true}, {Title: "HANDLERS", Right: true},
 	}}
 	if o.Wide {
 		t.Columns = append(t.Columns, Column{Title: "VERSION"}, Column{Title: "EVENTS", Right: true}, Column{Title: "OF"}, Column{Title: "LAST RELIST", Max: 80}, Column{Title: "REASON", Max: 80})
@@ -95,9 +95,9 @@ func Freshness(view state.CacheView, o StoreOptions) string {
 		text += ", not synced yet"
 	case s.LastMoved.IsZero():
 	case o.Times.Ages:
-		text += ", which moved " + o.Times.Since(s.LastMoved) + " ago"
+		text += ", changed " + o.Times.Since(s.LastMoved) + " ago"
 	default:
-		text += ", which moved at " + o.Times.Since(s.LastMoved)
+		text += ", changed at " + o.Times.Since(s.LastMoved)
 	}
 	if v := view.Server; v != nil {
 		text += "; "
@@ -105,13 +105,13 @@ func Freshness(view state.CacheView, o StoreOptions) string {
 		case state.Current:
 			text += "current"
 		case state.Behind:
-			text += "behind the server, which has " + v.ResourceVersion
+			text += "stale: the server has " + v.ResourceVersion
 		case state.Undecided:
-			text += "the server is at " + v.ResourceVersion
+			text += "the server has " + v.ResourceVersion
 		case state.Gone:
-			text += "the server does not have it any more"
+			text += "deleted on the server"
 		case state.Missing:
-			text += "the server has it at " + v.ResourceVersion + ", the store does not"
+			text += "missing: the server has it at " + v.ResourceVersion
 		default:
 			text += "not compared"
 		}

@@ -20,10 +20,10 @@ func leaseBoard() []state.LeaseStatus {
 	list := []state.LeaseStatus{
 		{Namespace: "kube-system", Name: "kube-scheduler", Class: state.LeaseOfControlPlane, Identity: "node-1_0b2c", Duration: 15, Transitions: 4,
 			AcquireTime: leaseTime.Add(-48 * time.Hour), RenewTime: leaseTime.Add(-3 * time.Minute),
-			Holder: podOf("kube-system", "kube-scheduler-node-1", "the node's name, and its static pod named for the lease")},
+			Holder: podOf("kube-system", "kube-scheduler-node-1", "node name, static pod named after the lease")},
 		{Namespace: "kube-system", Name: "kube-controller-manager", Class: state.LeaseOfControlPlane, Identity: "node-1_77", Duration: 15, RenewTime: leaseTime.Add(-2 * time.Second),
-			Holder: &state.LeaseHolder{Ref: state.Ref{Resource: "nodes", Name: "node-1"}, Node: "node-1", By: "the node's name"}, Strategy: "OldestEmulationVersion"},
-		{Namespace: "certs", Name: "operator", Class: state.LeaseOfWorkload, Identity: "op-1", Duration: 30, RenewTime: leaseTime, Holder: podOf("other", "op-1", "the pod's name, in another namespace")},
+			Holder: &state.LeaseHolder{Ref: state.Ref{Resource: "nodes", Name: "node-1"}, Node: "node-1", By: "node name"}, Strategy: "OldestEmulationVersion"},
+		{Namespace: "certs", Name: "operator", Class: state.LeaseOfWorkload, Identity: "op-1", Duration: 30, RenewTime: leaseTime, Holder: podOf("other", "op-1", "pod name, in another namespace")},
 		{Namespace: "shop", Name: "evil\x1b[2J", Class: state.LeaseOfWorkload, Identity: "\x1b]0;x\x07\u202eroot\n2_1", Duration: 15, RenewTime: leaseTime},
 		{Namespace: "shop", Name: "free", Class: state.LeaseOfWorkload},
 		{Namespace: "shop", Name: "odd", Class: state.LeaseOfWorkload, Identity: "somebody"},

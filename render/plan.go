@@ -62,7 +62,7 @@ func (t *planText) list(title string, s style, texts []string) {
 func (t *planText) headline(p document.Plan) {
 	s := p.Summary
 	if !p.HasChanges {
-		text := "No changes: " + counted(s.Unchanged, "object stays as it is", "objects stay as they are") + ", and the controllers have nothing to do."
+		text := "No changes: " + counted(s.Unchanged, "object unchanged", "objects unchanged") + ", and no controller has work to do."
 		t.print(0, line{{text, bold}})
 		return
 	}

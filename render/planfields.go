@@ -117,7 +117,7 @@ const maxDiffLines = 40
 func (t *planText) lines(old, new string) {
 	old, new = strings.TrimSuffix(old, "\n")+"\n", strings.TrimSuffix(new, "\n")+"\n"
 	if old == new {
-		t.print(3, line{{"the newline at its end", dim}})
+		t.print(3, line{{"the trailing newline", dim}})
 		return
 	}
 	unified, err := udiff.ToUnified("", "", old, udiff.Lines(old, new), 1)
@@ -134,7 +134,7 @@ func (t *planText) lines(old, new string) {
 			}
 		}
 		if printed++; printed > maxDiffLines {
-			t.print(3, line{{"… more lines differ; the machine-readable plan has them all", dim}})
+			t.print(3, line{{"… more lines differ; -o json or -o yaml shows all of them", dim}})
 			return
 		}
 		s := plain

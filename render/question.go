@@ -30,11 +30,11 @@ type answerKey struct {
 
 func answerKeys() []answerKey {
 	return []answerKey{
-		{"y", state.AnswerYes, "yes, this one"},
+		{"y", state.AnswerYes, "approve this write"},
 		{"k", state.AnswerKey, ""},
 		{"c", state.AnswerController, ""},
 		{"v", state.AnswerVerb, ""},
-		{"s", state.AnswerSkip, "skip: it is answered with an error, and the writer tries again later"},
+		{"s", state.AnswerSkip, "skip: reject this write; the writer receives an error and retries later"},
 	}
 }
 
@@ -53,12 +53,12 @@ func AnswerOf(q state.Question, word string) (state.Answer, bool) {
 // Question prints a write that waits: what it would change, why, and the keys.
 // Every line but the last ends with a newline: what is typed follows it.
 func Question(w io.Writer, q state.Question, o QuestionOptions) error {
-	head := line{{fmt.Sprintf("question %d", q.ID), yellow}, {"  " + ShortName(q.Controller), cyan}}
+	head := line{{fmt.Sprintf("pending approval %d", q.ID), yellow}, {"  " + ShortName(q.Controller), cyan}}
 	if q.Cause.Key != "" {
 		head = append(head, span{"  " + q.Cause.Key, bold})
 	}
 	if o.More > 0 {
-		head = append(head, span{fmt.Sprintf("  (%d more wait)", o.More), dim})
+		head = append(head, span{fmt.Sprintf("  (%d more pending)", o.More), dim})
 	}
 	// What is approved is shown to its end, and has no room in it for what could pass
 	// for another line where the terminal folds it.
@@ -74,11 +74,11 @@ func Question(w io.Writer, q state.Question, o QuestionOptions) error {
 	}
 	switch {
 	case q.Problem != "":
-		lines = append(lines, line{{diffIndent + "what it changes cannot be told: " + q.Problem, yellow}})
+		lines = append(lines, line{{diffIndent + "changed fields unknown: " + q.Problem, yellow}})
 	case len(q.Diff) > 0 && q.Approximate:
 		lines = append(lines, line{{diffIndent + "(before the server's defaulting and admission)", dim}})
 	case len(q.Diff) == 0 && q.Verb != "delete" && q.Verb != "deletecollection":
-		lines = append(lines, line{{diffIndent + "(no field changes are known of it)", dim}})
+		lines = append(lines, line{{diffIndent + "(changed fields unknown)", dim}})
 	}
 	if q.Why != "" {
 		lines = append(lines, line{{"  ← " + q.Why, dim}})
@@ -98,7 +98,7 @@ func Question(w io.Writer, q state.Question, o QuestionOptions) error {
 			lines = append(lines, line{{"  " + k.key, bold}, {"  " + what, plain}})
 		}
 	}
-	lines = append(lines, line{{"  q", bold}, {"  quit: nothing more is written", plain}})
+	lines = append(lines, line{{"  q", bold}, {"  quit: no further writes are sent", plain}})
 	var out strings.Builder
 	for i, l := range lines {
 		if i == written {

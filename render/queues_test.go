@@ -77,13 +77,13 @@ func TestCache(t *testing.T) {
 		ages   bool
 		want   string
 	}{
-		{nil, true, "pods: 2 objects at resourceVersion 254, which moved 5s ago"},
-		{nil, false, "pods: 2 objects at resourceVersion 254, which moved at 2026-01-02T11:59:55Z"},
+		{nil, true, "pods: 2 objects at resourceVersion 254, changed 5s ago"},
+		{nil, false, "pods: 2 objects at resourceVersion 254, changed at 2026-01-02T11:59:55Z"},
 		{&state.ServerView{Freshness: state.Current}, true, "ago; current"},
-		{&state.ServerView{Freshness: state.Behind, ResourceVersion: "300", Reason: "no bookmark"}, true, "; behind the server, which has 300: no bookmark"},
-		{&state.ServerView{Freshness: state.Undecided, ResourceVersion: "300", Reason: "quiet"}, true, "; the server is at 300: quiet"},
-		{&state.ServerView{Freshness: state.Gone}, true, "; the server does not have it any more"},
-		{&state.ServerView{Freshness: state.Missing, ResourceVersion: "9"}, true, "; the server has it at 9, the store does not"},
+		{&state.ServerView{Freshness: state.Behind, ResourceVersion: "300", Reason: "no bookmark"}, true, "; stale: the server has 300: no bookmark"},
+		{&state.ServerView{Freshness: state.Undecided, ResourceVersion: "300", Reason: "quiet"}, true, "; the server has 300: quiet"},
+		{&state.ServerView{Freshness: state.Gone}, true, "; deleted on the server"},
+		{&state.ServerView{Freshness: state.Missing, ResourceVersion: "9"}, true, "; missing: the server has it at 9"},
 		{&state.ServerView{Freshness: state.Unasked, Reason: "forbidden\x1b[31m"}, true, "; not compared: forbidden\ufffd[31m"},
 	} {
 		view.Server = test.server

@@ -90,7 +90,7 @@ type FieldsOptions struct {
 func WriteRevisionDiff(w io.Writer, d state.RevisionDiff, opts FieldsOptions) error {
 	title := fmt.Sprintf("%s %s: revision %s → %s", d.ObjectKind, d.Object.Key(), d.From, d.To)
 	if !d.HasChanges {
-		title += ": no field differs"
+		title += ": no differences"
 	}
 	return writeChanges(w, title, d.Changes, d.Remarks, opts)
 }
@@ -99,7 +99,7 @@ func WriteRevisionDiff(w io.Writer, d state.RevisionDiff, opts FieldsOptions) er
 func WriteRevisionUndo(w io.Writer, u state.RevisionUndo, opts FieldsOptions) error {
 	title := fmt.Sprintf("%s %s: rollback to revision %d", u.ObjectKind, u.Object.Key(), u.To)
 	if !u.HasChanges {
-		title += ": nothing would change"
+		title += ": no changes"
 	}
 	return writeChanges(w, title, u.Changes, u.Remarks, opts)
 }

@@ -44,7 +44,7 @@ func TestRevisionChanges(t *testing.T) {
 		{Path: "spec.template.metadata.annotations.script", Old: `"a\nb\nc\n"`, New: `"a\nB\nc\n"`},
 	}
 	var out strings.Builder
-	diff := state.RevisionDiff{Object: object, ObjectKind: "Deployment", From: "3", To: "live", HasChanges: true, Changes: changes, Remarks: []string{"revision 1 is revision 3 since a rollback to it"}}
+	diff := state.RevisionDiff{Object: object, ObjectKind: "Deployment", From: "3", To: "live", HasChanges: true, Changes: changes, Remarks: []string{"revision 1 became revision 3 in a rollback"}}
 	if err := WriteRevisionDiff(&out, diff, FieldsOptions{}); err != nil {
 		t.Fatal(err)
 	}

@@ -48,7 +48,7 @@ type Summary struct {
 }
 
 // answeredHere is the note on writes of dry-run=client.
-const answeredHere = "Dry-run writes were answered by kctl-ctrl: quotas and admission were not checked. --dry-run=server has the API server check them."
+const answeredHere = "Dry-run writes were answered by kctl-ctrl: quotas and admission were not checked. Use --dry-run=server to check them."
 
 // ControllerSummary is one controller's row.
 type ControllerSummary struct {
@@ -167,18 +167,18 @@ func (s Summary) Write(w io.Writer, opts SummaryOptions) error {
 	case s.Led:
 		out.WriteString("This process held the lease, but no controller ran, and nothing was written.\n")
 	case s.Elected:
-		out.WriteString("This process was not elected: no loop was started, and nothing was written.\n")
+		out.WriteString("This process was not elected: no controller was started, and nothing was written.\n")
 	default:
 		out.WriteString("No controller was started.\n")
 	}
 	if len(s.Unsynced) > 0 {
-		fmt.Fprintf(&out, "Informers not synced (%d), their objects are unknown:\n", len(s.Unsynced))
+		fmt.Fprintf(&out, "Informers not synced (%d); their objects are unknown:\n", len(s.Unsynced))
 		for _, name := range s.Unsynced {
 			out.WriteString(line{{"  " + name, yellow}}.draw(opts.Width, opts.Color) + "\n")
 		}
 	}
 	if len(s.Timers) > 0 {
-		fmt.Fprintf(&out, "\nStill due (%d):\n", len(s.Timers))
+		fmt.Fprintf(&out, "\nDelayed keys (%d):\n", len(s.Timers))
 		for _, t := range s.Timers[:min(len(s.Timers), opts.MaxTimers)] {
 			out.WriteString(line{{"  " + t.Describe(opts.Now), plain}}.draw(opts.Width, opts.Color) + "\n")
 		}
@@ -328,14 +328,14 @@ func Losses(s *state.Snapshot) []string {
 		out = append(out, fmt.Sprintf("The journal is incomplete: %s dropped at %s.", were(n), where))
 	}
 	if s.Lost > 0 {
-		out = append(out, fmt.Sprintf("The journal is incomplete: %s not there, by its numbering.", were(s.Lost)))
+		out = append(out, fmt.Sprintf("The journal is incomplete: %s lost (gap in the sequence numbers).", were(s.Lost)))
 	}
 	for name, n := range s.Unknown.All() {
-		out = append(out, fmt.Sprintf("The journal is not understood in full: %s of the unknown type %s.", were(n), name))
+		out = append(out, fmt.Sprintf("The journal is incomplete: %s ignored (unknown type %s).", were(n), name))
 	}
 	for _, b := range s.Bounds() {
 		if b.Dropped > 0 && !b.History {
-			out = append(out, fmt.Sprintf("The picture is incomplete: no room for %d %s, the bound is %d.", b.Dropped, b.Name, b.Limit))
+			out = append(out, fmt.Sprintf("The view is incomplete: %d %s dropped (limit %d).", b.Dropped, b.Name, b.Limit))
 		}
 	}
 	return out

@@ -180,7 +180,7 @@ func notes(n *document.OwnerNode) cell {
 func TreeNotes(n *document.OwnerNode) (text string, wrong bool) {
 	var words []string
 	if n.Absent {
-		word := "owner not there"
+		word := "owner not found"
 		for _, d := range n.Dependents {
 			if d.Edge.Verdict == document.OwnerUnknown || d.Edge.Verdict == document.OwnerUnresolvable {
 				word = "owner not read"
@@ -194,7 +194,7 @@ func TreeNotes(n *document.OwnerNode) (text string, wrong bool) {
 		text := map[document.OwnerVerdict]string{
 			document.OwnerAbsent:       "GC treats its owner as absent",
 			document.OwnerUnresolvable: "GC cannot look up its owner",
-			document.OwnerInvalid:      "GC ignores it",
+			document.OwnerInvalid:      "GC ignores the reference",
 			document.OwnerUnknown:      "owner not verified",
 			document.OwnerWaiting:      "GC will delete it",
 		}[n.Edge.Verdict]
@@ -204,7 +204,7 @@ func TreeNotes(n *document.OwnerNode) (text string, wrong bool) {
 		words = append(words, text+": "+n.Edge.Why)
 	}
 	if n.Cycle {
-		words = append(words, "owns itself: shown above")
+		words = append(words, "ownership cycle: shown above")
 	}
 	if n.Repeated {
 		words = append(words, "dependents shown above")

@@ -189,9 +189,9 @@ func TestReadSummary(t *testing.T) {
 // What waits for its dependents deletes them; those being deleted already need no
 // word about it.
 func TestTreeOfWaitingOwner(t *testing.T) {
-	edge := &document.OwnerEdge{Verdict: document.OwnerWaiting, Why: "the owner is being deleted and waits for its dependents"}
+	edge := &document.OwnerEdge{Verdict: document.OwnerWaiting, Why: "the owner is being deleted in the foreground"}
 	node := document.OwnerNode{Edge: edge}
-	if got := notes(&node).text; got != "GC will delete it: the owner is being deleted and waits for its dependents" {
+	if got := notes(&node).text; got != "GC will delete it: the owner is being deleted in the foreground" {
 		t.Errorf("got %q", got)
 	}
 	node.Object.Deleting = time.Unix(1, 0)

@@ -29,9 +29,9 @@ var fates = []struct {
 }{
 	{document.FateDeleted, "deleted", red},
 	{document.FateHeld, "held by finalizers", yellow},
-	{document.FateBehind, "behind what is held", yellow},
+	{document.FateBehind, "blocked by held objects", yellow},
 	{document.FateStuck, "stuck", yellow},
-	{document.FateUnknown, "not known", yellow},
+	{document.FateUnknown, "unknown", yellow},
 	{document.FateOrphaned, "orphaned", cyan},
 	{document.FateSurvives, "surviving", green},
 }
@@ -47,7 +47,7 @@ func WriteCascade(w io.Writer, c document.Cascade, opts CascadeOptions) error {
 	}
 	text(line{{"Deleting " + few(names) + " with policy " + string(c.Policy), bold}})
 	if !c.Complete {
-		text(line{{"INCOMPLETE: some types could not be read, and what is hidden there is missing here", red}})
+		text(line{{"INCOMPLETE: some types could not be read; their objects are missing here", red}})
 	}
 	out.WriteString("\n")
 	out.WriteString(cascadeTable(c, opts.Wide).draw(opts.Width, opts.NoHeaders, opts.Color))
@@ -141,9 +141,9 @@ func CascadeHeld(objects []document.CascadeObject) []string {
 			if f.ServedBy != "" {
 				text += "removed by " + f.ServedBy
 			} else {
-				text += "no loop of Kubernetes removes it"
+				text += "no Kubernetes controller removes it"
 				if f.SetBy == "" {
-					text += ": whoever set it has to"
+					text += ": whoever set it must remove it"
 				}
 			}
 			if f.SetBy != "" {
@@ -161,7 +161,7 @@ func CascadeUnfollowed(list []document.CascadeReference) []string {
 	lines := make([]string, len(list))
 	for i, r := range list {
 		verdict := map[document.OwnerVerdict]string{
-			document.OwnerAbsent: "absent", document.OwnerUnresolvable: "cannot be looked up", document.OwnerInvalid: "not valid",
+			document.OwnerAbsent: "absent", document.OwnerUnresolvable: "cannot be looked up", document.OwnerInvalid: "invalid",
 		}[r.Verdict]
 		lines[i] = fmt.Sprintf("%s → %s %s: %s: %s", r.Dependent, r.Owner.Kind, r.Owner.Name, verdict, r.Why)
 	}
@@ -192,11 +192,11 @@ func tally(objects []document.CascadeObject) line {
 	for _, f := range fates {
 		add(counts[f.fate], f.words, f.style)
 		if f.fate == document.FateDeleted {
-			add(served, "deleted once a loop of Kubernetes has removed their finalizers", f.style)
+			add(served, "deleted once a Kubernetes controller removes their finalizers", f.style)
 		}
 	}
 	if len(l) == 0 {
-		return line{{"Nothing happens.", plain}}
+		return line{{"Nothing is deleted.", plain}}
 	}
 	return append(l, span{".", plain})
 }

@@ -70,7 +70,7 @@ func label(n *document.OwnerNode, gap string) []string {
 		lines = append(lines, strings.TrimSpace(n.Status.Ready+gap+n.Status.State))
 	}
 	if n.Absent {
-		lines = append(lines, "not there")
+		lines = append(lines, "not found")
 	}
 	for i := range lines {
 		lines[i] = Sanitise(lines[i])

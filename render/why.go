@@ -91,7 +91,7 @@ func headline(y document.Why) string {
 func noFinding(y document.Why, opts WhyOptions) string {
 	text := "No blocking cause found"
 	if y.Status == nil || y.Status.Health != document.HealthReady {
-		text = "No cause found for its state"
+		text = "No cause found for this state"
 	}
 	text += fmt.Sprintf(": %s checked", counted(len(y.Checks), "cause", "causes"))
 	if !opts.Wide {
@@ -103,7 +103,7 @@ func noFinding(y document.Why, opts WhyOptions) string {
 			missing = append(missing, g.Type)
 		}
 		slices.Sort(missing)
-		text += "; those that need " + strings.Join(slices.Compact(missing), ", ") + " could not be"
+		text += "; checks that need " + strings.Join(slices.Compact(missing), ", ") + " were skipped"
 	}
 	return text + "."
 }
@@ -155,7 +155,7 @@ func (p *whyText) story(s document.WhyStory) {
 		p.line(span{s.Why, plain})
 		return
 	}
-	where := "in the whole cluster"
+	where := "in all namespaces"
 	if s.Namespace != "" {
 		where = "in namespace " + s.Namespace
 	}
@@ -163,13 +163,13 @@ func (p *whyText) story(s document.WhyStory) {
 	for i, name := range s.Loops {
 		names[i] = ShortName(name)
 	}
-	p.line(span{"What the loops would do now", bold}, span{fmt.Sprintf(" (%s, %s; %s, %s of other objects held back):",
+	p.line(span{"What the controllers would do now", bold}, span{fmt.Sprintf(" (%s, %s; %s, %s of other objects held back):",
 		strings.Join(names, ", "), where, s.Mode, counted(s.Held, "key", "keys")), dim})
 	if s.Why != "" {
 		p.line(span{"  " + s.Why, yellow})
 	}
 	if len(s.Syncs) == 0 {
-		p.line(span{"  Nothing: no event put a key of it into a queue.", plain})
+		p.line(span{"  Nothing: no event added a key of this object to a queue.", plain})
 	}
 	for _, sync := range s.Syncs {
 		p.sync(sync)
@@ -178,17 +178,17 @@ func (p *whyText) story(s document.WhyStory) {
 		p.line(span{fmt.Sprintf("  and %d more syncs", s.Left), yellow})
 	}
 	for _, l := range s.Later {
-		text := fmt.Sprintf("  %s  %s  again in %s", ShortName(l.Controller), l.Key, l.In)
+		text := fmt.Sprintf("  %s  %s  requeued after %s", ShortName(l.Controller), l.Key, l.In)
 		if l.Retries > 0 {
 			text += fmt.Sprintf(", retry %d", l.Retries)
 		}
 		p.line(span{text, plain})
 	}
 	if s.Mode == state.ModeDryRunClient && wrote(s) {
-		p.line(span{"  Writes were answered here: quotas and admission were not asked. --dry-run=server has the API server judge them.", dim})
+		p.line(span{"  Writes were answered by kctl-ctrl: quotas and admission were not checked. Use --dry-run=server to check them.", dim})
 	}
 	for _, m := range s.Moving {
-		p.line(span{"  not at rest: " + m, yellow})
+		p.line(span{"  not settled: " + m, yellow})
 	}
 }
 
@@ -224,10 +224,10 @@ func (p *whyText) sync(s document.StorySync) {
 	if s.Failed {
 		p.line(span{"    ✗ ", red}, span{"failed: " + s.Error, plain})
 	} else if len(s.Writes) == 0 {
-		p.line(span{"    → ", dim}, span{"writes nothing", plain})
+		p.line(span{"    → ", dim}, span{"no writes", plain})
 	}
 	if s.Repeat > 0 {
-		p.line(span{fmt.Sprintf("    and %s the same way", counted(s.Repeat, "more time", "more times")), dim})
+		p.line(span{fmt.Sprintf("    and %s with the same result", counted(s.Repeat, "more time", "more times")), dim})
 	}
 }
 

@@ -75,7 +75,7 @@ func shopRevisions() []state.RevisionList {
 	db.Items[0].Current, db.Items[1].Update = true, true
 	one := int64(1)
 	db.Partition = &one
-	db.Remarks = []string{"partition 1: pods below ordinal 1 stay on the current revision"}
+	db.Remarks = []string{"partition 1: pods with an ordinal below 1 stay at the current revision"}
 	return []state.RevisionList{web, db}
 }
 

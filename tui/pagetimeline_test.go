@@ -106,13 +106,13 @@ func TestTimelineGap(t *testing.T) {
 		e.Seq *= 2
 		snap = state.Fold(snap, e)
 		if e.Seq == 2*400 {
-			snap = state.Fold(snap, state.Entry{Seq: e.Seq + 1, At: e.At, Event: state.Gap{Informer: "pods", Reason: "the watch was lost"}})
+			snap = state.Fold(snap, state.Entry{Seq: e.Seq + 1, At: e.At, Event: state.Gap{Informer: "pods", Reason: "watch closed"}})
 		}
 	}
 	s := newScreen(t, on(shopOptions(snap), pageTimeline), snap, 120, 24)
-	s.press("/", "type:nothing is like this", "enter").has("── pods ──", "events may be missing here: the watch was lost ──")
+	s.press("/", "type:nothing is like this", "enter").has("── pods ──", "events may be missing here: watch closed ──")
 	s.send(jumpMsg{pageTimeline, shopWeb})
-	s.has("── pods ──", "events may be missing here: the watch was lost ──")
+	s.has("── pods ──", "events may be missing here: watch closed ──")
 	s.send(jumpMsg{pageTimeline, subject{kind: onObject, object: state.Ref{Resource: "configmaps", Namespace: "shop", Name: "web"}}})
 	s.hasNot("missing here")
 }

@@ -77,7 +77,7 @@ func shopTree() document.OwnerTree {
 	far := owned("", "configmaps", "ConfigMap", "settings")
 	gone := owned("", "configmaps", "ConfigMap", "elsewhere", far)
 	gone.Absent = true
-	far.Edge.Verdict, far.Edge.Why = document.OwnerAbsent, "there is no configmaps shop/elsewhere; the uid is that of configmaps base/elsewhere, and an owner in another namespace does not count"
+	far.Edge.Verdict, far.Edge.Why = document.OwnerAbsent, "there is no configmaps shop/elsewhere; the uid belongs to configmaps base/elsewhere, in another namespace, where an owner cannot be"
 	return document.OwnerTree{Roots: []*document.OwnerNode{gone, web, widget}}
 }
 
@@ -97,7 +97,7 @@ func shopCascades() map[document.CascadePolicy]document.Cascade {
 				{Object: pod, Fate: document.FateHeld, Step: 3, Policy: document.CascadeBackground, Why: "its last owner is gone", HeldBy: []document.CascadeFinalizer{
 					{Name: "batch.kubernetes.io/job-tracking", ServedBy: "the Job controller, when it has counted the pod"}, {Name: "shop.example/till", SetBy: "till-operator"},
 				}},
-				{Object: shared, Fate: document.FateSurvives, Why: "another owner keeps it: Widget till", KeptBy: []document.OwnerRef{keeper}, Dropped: web.Owners},
+				{Object: shared, Fate: document.FateSurvives, Why: "it has another owner: Widget till", KeptBy: []document.OwnerRef{keeper}, Dropped: web.Owners},
 			},
 			Absent: []document.CascadeReference{{Dependent: shared.Ref, Owner: document.OwnerRef{Kind: "ConfigMap", Name: "elsewhere"}, Verdict: document.OwnerAbsent, Why: "there is no configmaps shop/elsewhere"}},
 			Notes:  []string{"a pod that runs on a node goes when its kubelet has ended it"},
@@ -107,7 +107,7 @@ func shopCascades() map[document.CascadePolicy]document.Cascade {
 			Gaps: []document.ReadGap{{Type: "secrets", Namespace: "shop", Reason: "forbidden"}},
 			Objects: []document.CascadeObject{
 				{Object: web, Fate: document.FateDeleted, Step: 1, Policy: document.CascadeOrphan, Why: "it is what is deleted"},
-				{Object: set, Fate: document.FateOrphaned, Why: "its owner lets go of it, and nobody owns it any more"},
+				{Object: set, Fate: document.FateOrphaned, Why: "its owner is deleted with propagation policy Orphan, and it has no other owner"},
 			},
 		},
 	}
@@ -127,7 +127,7 @@ func TestTreePage(t *testing.T) {
 	s.press("l", "l").has("> ├── ReplicaSet/web-7c9")
 	s.press("h", "h").has("> Deployment/web ")
 	s.press("x").golden("cascade-80x24")
-	s.press("j", "j").has("removed by the Job controller", "no loop of Kubernetes removes it")
+	s.press("j", "j").has("removed by the Job controller", "no Kubernetes controller removes it")
 	s.press("j").has("not followed: configmaps shop/shared → ConfigMap elsewhere: absent")
 	s.press("o").has("[o Orphan]", "INCOMPLETE", "orphaned")
 	s.press("enter").has("not read (forbidden) in namespace shop: secrets").press("esc")

@@ -51,11 +51,11 @@ func TestExecAsks(t *testing.T) {
 		}
 	}
 	x := onTerminal(t, 120, 50, "exec", "--active", "--ask", "--kubeconfig", kubeconfig, "--journal-file", journal, "-o", "json", "--command-output", output, "--", operator)
-	x.shows("question 1", "create configmaps default/parent-child", `data.from: "parent"`, "← the client runtime-operator/", "every write of runtime-operator to configmaps default/parent-child")
+	x.shows("approval 1", "create configmaps default/parent-child", `data.from: "parent"`, "← the client runtime-operator/", "every write of runtime-operator to configmaps default/parent-child")
 	nothing()
-	x.answer("s\n", "question 2", "skipped before: 1")
+	x.answer("s\n", "approval 2", "skipped before: 1")
 	nothing()
-	x.answer("y\n", "question 3", "apply configmaps default/parent-applied")
+	x.answer("y\n", "approval 3", "apply configmaps default/parent-applied")
 	if wrote := p.wrote(t, "runtime-operator"); len(wrote) != 1 || p.revisions(t)[child] == 0 {
 		t.Fatalf("written after one yes: %q", wrote)
 	}

@@ -32,11 +32,11 @@ func TestAskedExecDry(t *testing.T) {
 			journal := filepath.Join(t.TempDir(), "journal")
 			args := []string{"exec", "--" + string(mode), "--ask", "--kubeconfig", kubeconfig, "--journal-file", journal, "-o", "json", "--command-output", os.DevNull, "--"}
 			x := onTerminal(t, 120, 50, append(args, command...)...)
-			x.shows("question 1", "create configmaps default/parent-child")
+			x.shows("approval 1", "create configmaps default/parent-child")
 			if all, _ := p.mutations(t); len(all) != len(earlier) {
 				t.Errorf("sent before the yes: %q", all[len(earlier):])
 			}
-			x.press("y\n").shows("question 2", "apply configmaps default/parent-applied").press("c\n")
+			x.press("y\n").shows("approval 2", "apply configmaps default/parent-applied").press("c\n")
 			if code := x.ends(); code != exit.OK {
 				t.Fatalf("exit code %d\n%s", code, x.picture.String())
 			}

@@ -39,7 +39,7 @@ func TestOpenOwn(t *testing.T) {
 		replace bool
 		want    string
 	}{
-		{"old", false, "the file exists: --force replaces it"},
+		{"old", false, "file exists: --force replaces it"},
 		{"link", false, "a symbolic link"}, {"link", true, "a symbolic link"}, {"nowhere", true, "a symbolic link"},
 		{"old", true, ""}, {"new", false, ""}, {"null", false, ""},
 	} {

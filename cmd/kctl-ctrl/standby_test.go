@@ -52,7 +52,7 @@ func TestStandingBy(t *testing.T) {
 			if said := p.stderr.String(); !strings.Contains(said, c.said) || strings.Contains(said, "stopping the loops") {
 				t.Errorf("it said %q", said)
 			}
-			if c.args == nil && !strings.Contains(out, "This process was not elected: no loop was started, and nothing was written.") || strings.Contains(out, "No controller was started") {
+			if c.args == nil && !strings.Contains(out, "This process was not elected: no controller was started, and nothing was written.") || strings.Contains(out, "No controller was started") {
 				t.Errorf("it printed\n%s", out)
 			}
 		})

@@ -96,7 +96,7 @@ func TestScreenShowsTheLoopsAtWork(t *testing.T) {
 	x.press("w").shows("Who owns the fields of pods shop/web-", "by the server", "kctl-ctrl").press("<esc>").shows("cache of pods")
 	x.press("<enter>").shows("as the cache holds it").press("/nodename<enter>").shows("nodeName: node-").press("<esc>").shows("cache of pods")
 	x.press("O").shows("Tree: ", "Deployment/web", "ReplicaSet/web-")
-	x.press("R").shows("roots", "StatefulSet/db").press("/deployment/web<enter>").shows("> Deployment/web").press("x").shows("Delete preview: Deployment/web", "no owner is left").press("f").shows("[f Foreground]").press("<esc>").shows("Tree: roots")
+	x.press("R").shows("roots", "StatefulSet/db").press("/deployment/web<enter>").shows("> Deployment/web").press("x").shows("Delete preview: Deployment/web", "it has no owner left").press("f").shows("[f Foreground]").press("<esc>").shows("Tree: roots")
 
 	s.kubectl("-n", "shop", "set", "image", "deployment/web", "web=registry.example/web:9.9")
 	s.kubectl("-n", "shop", "rollout", "status", "deployment/web")

@@ -37,7 +37,7 @@ func (p *peopled) testOwners(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := drawn(t, roots)
-	hasAll(t, text, "Deployment/web", "StatefulSet/db", "Widget.shop.example/till", "└── ConfigMap/tape", "ConfigMap/gone", "owner not there", "├── ConfigMap/held", "test.example/hold", "1/1   Running", "controller,blocks")
+	hasAll(t, text, "Deployment/web", "StatefulSet/db", "Widget.shop.example/till", "└── ConfigMap/tape", "ConfigMap/gone", "owner not found", "├── ConfigMap/held", "test.example/hold", "1/1   Running", "controller,blocks")
 	if strings.Contains(text, "alone") || strings.Contains(text, "far") {
 		t.Errorf("what has no owners and owns nothing, or is in another namespace, is shown:\n%s", text)
 	}

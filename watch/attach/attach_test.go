@@ -224,7 +224,7 @@ func TestSilent(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	peers, silent := Find(ctx, []string{dir})
-	if len(peers) != 0 || len(silent) != 1 || !strings.Contains(silent[0], "process 4711 does not answer") {
+	if len(peers) != 0 || len(silent) != 1 || !strings.Contains(silent[0], "process 4711 does not respond") {
 		t.Errorf("%v, %q", peers, silent)
 	}
 }
@@ -250,10 +250,10 @@ func TestStrangers(t *testing.T) {
 	dir := directory(t)
 	s := listen(t, &host{pid: 1}, dir)
 	for text, want := range map[string]string{
-		"{\"protocol\":99,\"ask\":\"queues\"}\n":         "speaks protocol 1",
-		"{\"protocol\":1,\"ask\":\"passwords\"}\n":       "does not know the question",
-		"{\"protocol\":1,\"ask\":\"queues\"}\n":          "does not know the question",
-		"GET / HTTP/1.1\n":                               "does not know the question",
+		"{\"protocol\":99,\"ask\":\"queues\"}\n":         "uses attach protocol 1",
+		"{\"protocol\":1,\"ask\":\"passwords\"}\n":       "does not support the request",
+		"{\"protocol\":1,\"ask\":\"queues\"}\n":          "does not support the request",
+		"GET / HTTP/1.1\n":                               "does not support the request",
 		"{\"protocol\":1,\"ask\":\"process\",\"x\":1}\n": "",
 	} {
 		c, err := net.Dial("unix", s.path)

@@ -69,17 +69,17 @@ func checkDirectory(dir string) error {
 		return fmt.Errorf("%s: not a directory (mode %v)", dir, info.Mode())
 	}
 	if !ours(info) {
-		return fmt.Errorf("%s: belongs to another user", dir)
+		return fmt.Errorf("%s: owned by another user", dir)
 	}
 	if info.Mode().Perm()&0o077 != 0 {
-		return fmt.Errorf("%s: open to others (mode %v), want 0700", dir, info.Mode())
+		return fmt.Errorf("%s: accessible by other users (mode %v): use mode 0700", dir, info.Mode())
 	}
 	above, err := os.Stat(filepath.Dir(dir))
 	if err != nil {
 		return err
 	}
 	if !ours(above) && !roots(above) || above.Mode().Perm()&0o022 != 0 && above.Mode()&fs.ModeSticky == 0 {
-		return fmt.Errorf("%s: others could exchange what is in it (mode %v)", filepath.Dir(dir), above.Mode())
+		return fmt.Errorf("%s: other users can replace its files (mode %v)", filepath.Dir(dir), above.Mode())
 	}
 	return nil
 }

@@ -86,7 +86,7 @@ func Find(ctx context.Context, directories []string) (peers []*Peer, silent []st
 				}
 			case errors.Is(err, os.ErrNotExist): // it just ended
 			default:
-				silent = append(silent, fmt.Sprintf("process %s does not answer: %v", strings.SplitN(e.Name(), "-", 2)[0], err))
+				silent = append(silent, fmt.Sprintf("process %s does not respond: %v", strings.SplitN(e.Name(), "-", 2)[0], err))
 			}
 		}
 	}
@@ -155,5 +155,5 @@ func (p *Peer) failed(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}
-	return fmt.Errorf("ask kctl-ctrl process %d: %w", p.process.PID, err)
+	return fmt.Errorf("query kctl-ctrl process %d: %w", p.process.PID, err)
 }

@@ -83,7 +83,7 @@ func (a *answer) err() error {
 func reply(ctx context.Context, host Host, q question) answer {
 	a := answer{Protocol: protocol, Process: host.Process()}
 	if q.Protocol != protocol {
-		a.Error = fmt.Sprintf("kctl-ctrl %s speaks protocol %d, and was asked in protocol %d: use the same release for both", a.Process.Version, protocol, q.Protocol)
+		a.Error = fmt.Sprintf("kctl-ctrl %s uses attach protocol %d, the request uses %d: use the same release for both", a.Process.Version, protocol, q.Protocol)
 		return a
 	}
 	var err error
@@ -98,7 +98,7 @@ func reply(ctx context.Context, host Host, q question) answer {
 		view, err = host.Cache(ctx, *q.Cache)
 		a.Cache = &view
 	default:
-		err = fmt.Errorf("kctl-ctrl %s does not know the question %q", a.Process.Version, q.Ask)
+		err = fmt.Errorf("kctl-ctrl %s does not support the request %q", a.Process.Version, q.Ask)
 	}
 	if err != nil {
 		var absent *NotFoundError

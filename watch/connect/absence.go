@@ -57,7 +57,7 @@ func (w *Watches) absent(err error) {
 	w.absence.mu.Unlock()
 	if first && w.recorder != nil {
 		w.recorder.Record(state.Note{Source: "watch", Warning: true, Text: fmt.Sprintf(
-			"the API server does not accept connections (%v): retrying with back-off up to %s; what is known may be stale", err, longestAttempt)})
+			"the API server is unreachable (%v): retrying with backoff up to %s; caches may be stale", err, longestAttempt)})
 	}
 }
 
@@ -68,6 +68,6 @@ func (w *Watches) present() {
 	w.absence.since = time.Time{}
 	w.absence.mu.Unlock()
 	if !since.IsZero() && w.recorder != nil {
-		w.recorder.Record(state.Note{Source: "watch", Text: fmt.Sprintf("the API server accepts connections again, after %s", state.Short(time.Since(since)))})
+		w.recorder.Record(state.Note{Source: "watch", Text: fmt.Sprintf("the API server is reachable again after %s", state.Short(time.Since(since)))})
 	}
 }

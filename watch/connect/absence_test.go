@@ -136,7 +136,7 @@ func absentFor(t *testing.T, absence time.Duration, wrap bool) time.Duration {
 			return is && n.Warning == warning && strings.Contains(n.Text, text)
 		})
 	}
-	if gone, back := said(true, "does not accept connections"), said(false, "accepts connections again, after "); wrap && (gone != 1 || back != 1) {
+	if gone, back := said(true, "is unreachable"), said(false, "is reachable again after "); wrap && (gone != 1 || back != 1) {
 		t.Errorf("the journal has %d notes of the absence and %d of its end", gone, back)
 	}
 	return took

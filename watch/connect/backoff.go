@@ -143,10 +143,10 @@ func (w *Watches) ended(key, typ, reason string) {
 	if w.recorder == nil || ends < 2 {
 		return
 	}
-	w.recorder.Record(state.Gap{Informer: typ, Reason: fmt.Sprintf("the API server ended %d watches in a row at once: %s", ends, reason)})
+	w.recorder.Record(state.Gap{Informer: typ, Reason: fmt.Sprintf("the API server closed %d consecutive watches immediately: %s", ends, reason)})
 	if warn {
 		w.recorder.Record(state.Note{Source: "watch", Warning: true, Text: fmt.Sprintf(
-			"the API server ends every watch of %s at once (%s): retrying with back-off up to %s; what is known of this type may be stale", typ, reason, longestBackoff)})
+			"the API server closes every watch of %s immediately (%s): retrying with backoff up to %s; the cache of this type may be stale", typ, reason, longestBackoff)})
 	}
 }
 
@@ -157,7 +157,7 @@ func (w *Watches) lasted(key, typ string) {
 	delete(w.streaks, key)
 	w.mu.Unlock()
 	if s != nil && s.warned && w.recorder != nil {
-		w.recorder.Record(state.Note{Source: "watch", Text: fmt.Sprintf("the API server keeps watches of %s open again", typ)})
+		w.recorder.Record(state.Note{Source: "watch", Text: fmt.Sprintf("watches of %s stay open again", typ)})
 	}
 }
 

@@ -44,11 +44,11 @@ func (t *told) count(match func(state.Event) bool) (n int) {
 func isGap(e state.Event) bool { g, is := e.(state.Gap); return is && g.Informer == "pods" }
 func isWarning(e state.Event) bool {
 	n, is := e.(state.Note)
-	return is && n.Warning && strings.Contains(n.Text, "every watch of pods at once")
+	return is && n.Warning && strings.Contains(n.Text, "every watch of pods immediately")
 }
 func isRelief(e state.Event) bool {
 	n, is := e.(state.Note)
-	return is && !n.Warning && strings.Contains(n.Text, "keeps watches of pods open again")
+	return is && !n.Warning && strings.Contains(n.Text, "watches of pods stay open again")
 }
 
 // goneServer ends every watch with 410 until it is healed.

@@ -36,10 +36,10 @@ type Limits struct {
 }
 
 // ErrNoGuard is returned when a config is asked for without a guard.
-var ErrNoGuard = errors.New("refusing to build a client config without a guard around its transport")
+var ErrNoGuard = errors.New("build a client config: no guard for its transport")
 
 // ErrNoCluster is returned where no kubeconfig says which cluster is meant.
-var ErrNoCluster = errors.New("no cluster is configured: set KUBECONFIG or --kubeconfig, or use the embedded control plane: 'run --sandbox', 'sandbox -- COMMAND'")
+var ErrNoCluster = errors.New("no cluster configured: set KUBECONFIG or --kubeconfig, or use the embedded control plane with 'run --sandbox' or 'sandbox -- COMMAND'")
 
 func load(loader clientcmd.ClientConfig) (*rest.Config, error) {
 	config, err := loader.ClientConfig()
@@ -76,7 +76,7 @@ func noCluster(loader clientcmd.ClientConfig) error {
 	if len(missing) == 0 {
 		return ErrNoCluster
 	}
-	return fmt.Errorf("KUBECONFIG names what is not there (%s): %w", strings.Join(missing, ", "), ErrNoCluster)
+	return fmt.Errorf("KUBECONFIG: %s not found: %w", strings.Join(missing, ", "), ErrNoCluster)
 }
 
 // takeUserinfo takes user and password out of the address ("https://user:password@host")
@@ -93,7 +93,7 @@ func takeUserinfo(config *rest.Config) error {
 	u, err := url.Parse(text)
 	if err != nil {
 		// What makes it none may be a part of the password.
-		return errors.New("what follows server: is no URL; is a character in its password not escaped?")
+		return errors.New("cluster.server is not a valid URL: check that special characters in a password are escaped")
 	}
 	if u.User == nil {
 		return nil
@@ -148,7 +148,7 @@ func Server(endpoint Endpoint, wrap Wrap, limits Limits) (*rest.Config, error) {
 		return nil, ErrNoGuard
 	}
 	if len(endpoint.CA) == 0 {
-		return nil, fmt.Errorf("connect to %s: no certificate authority to check it by", endpoint.URL)
+		return nil, fmt.Errorf("connect to %s: no certificate authority to verify it", endpoint.URL)
 	}
 	return finish(&rest.Config{
 		Host:            endpoint.URL,

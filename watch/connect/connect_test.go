@@ -219,7 +219,7 @@ func TestNoCluster(t *testing.T) {
 	missing := filepath.Join(t.TempDir(), "typo")
 	t.Setenv("KUBECONFIG", missing)
 	deferred := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(clientcmd.NewDefaultClientConfigLoadingRules(), &clientcmd.ConfigOverrides{ClusterDefaults: clientcmd.ClusterDefaults})
-	if _, err := TargetOf(deferred); !errors.Is(err, ErrNoCluster) || !strings.Contains(err.Error(), "names what is not there ("+missing+")") {
+	if _, err := TargetOf(deferred); !errors.Is(err, ErrNoCluster) || !strings.Contains(err.Error(), missing+" not found") {
 		t.Errorf("got %v, want ErrNoCluster and the file", err)
 	}
 }

@@ -32,7 +32,7 @@ func (c checkedDiscovery) RoundTrip(req *http.Request) (*http.Response, error) {
 	start = start[:n]
 	if problem := misnamed(resp.Header.Get("Content-Type"), start); problem != "" {
 		_ = resp.Body.Close()
-		return nil, fmt.Errorf("discover what the server offers: GET %s: %s; does a proxy in between change it?", req.URL.Path, problem)
+		return nil, fmt.Errorf("discover the API types: GET %s: %s; check whether a proxy changes the response", req.URL.Path, problem)
 	}
 	rest := io.Reader(resp.Body)
 	if readErr != nil && readErr != io.EOF && readErr != io.ErrUnexpectedEOF {
@@ -62,10 +62,10 @@ func misnamed(contentType string, start []byte) string {
 	isList := bytes.HasPrefix(bytes.TrimLeft(start, " \t\r\n"), []byte("{")) && bytes.Contains(start, []byte(`"`+aggregated+`"`))
 	saysList := err == nil && media == "application/json" && strings.EqualFold(parameters["as"], aggregated) && parameters["g"] == "apidiscovery.k8s.io"
 	if isList && !saysList {
-		return fmt.Sprintf("the answer is an %s, and its Content-Type is %q", aggregated, contentType)
+		return fmt.Sprintf("the response is an %s, but its Content-Type is %q", aggregated, contentType)
 	}
 	if saysList && !isList {
-		return fmt.Sprintf("its Content-Type is %q, and the answer is no %s", contentType, aggregated)
+		return fmt.Sprintf("its Content-Type is %q, but the response is not an %s", contentType, aggregated)
 	}
 	return ""
 }

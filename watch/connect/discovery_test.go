@@ -22,8 +22,8 @@ func TestDiscoveryOfAnotherContentType(t *testing.T) {
 	}
 	for contentType, want := range map[string]string{
 		right:                       "",
-		"application/json":          `an APIGroupDiscoveryList, and its Content-Type is "application/json"`,
-		"text/plain; charset=utf-8": `an APIGroupDiscoveryList, and its Content-Type is "text/plain; charset=utf-8"`,
+		"application/json":          `an APIGroupDiscoveryList, but its Content-Type is "application/json"`,
+		"text/plain; charset=utf-8": `an APIGroupDiscoveryList, but its Content-Type is "text/plain; charset=utf-8"`,
 		";":                         `an APIGroupDiscoveryList`,
 	} {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

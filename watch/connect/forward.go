@@ -78,7 +78,7 @@ func dial(ctx context.Context, dialer httpstream.Dialer) (httpstream.Connection,
 	go func() {
 		connection, protocol, err := dialer.Dial(portforward.PortForwardProtocolV1Name)
 		if err == nil && protocol != portforward.PortForwardProtocolV1Name {
-			err = errors.Join(fmt.Errorf("the server speaks %q", protocol), connection.Close())
+			err = errors.Join(fmt.Errorf("unexpected protocol %q", protocol), connection.Close())
 		}
 		select {
 		case results <- result{connection, err}:
@@ -169,7 +169,7 @@ func lastLine(text string) string {
 	if i := strings.LastIndexByte(text, '\n'); i >= 0 {
 		text = text[i+1:]
 	}
-	return fmt.Sprintf("the pod's end says: %.300s", text)
+	return fmt.Sprintf("error from the pod: %.300s", text)
 }
 
 // Close resets both streams.

@@ -23,7 +23,7 @@ const maxMetrics = 128 << 20
 
 // ErrTokenWithheld is returned where only a bearer token would help, and the
 // endpoint does not prove whose it is.
-var ErrTokenWithheld = errors.New("it wants a credential, and the token of your kubeconfig is not sent to an endpoint that cannot prove who it is; --insecure-metrics sends it all the same")
+var ErrTokenWithheld = errors.New("credentials required, but the kubeconfig's token is not sent to an unverified endpoint; use --insecure-metrics to send it anyway")
 
 // MetricsOptions say where a process tells its metrics and what it may be shown
 // to get them.
@@ -121,10 +121,10 @@ func Metrics(o MetricsOptions) (*MetricsClient, error) {
 func MetricsURL(text string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, fmt.Errorf("metrics URL %q: want http://HOST:PORT/metrics or https://", text)
+		return nil, fmt.Errorf("invalid metrics URL %q: use http://HOST:PORT/metrics or https://", text)
 	}
 	if u.User != nil {
-		return nil, fmt.Errorf("metrics URL of %s: a password in a URL ends up in shell histories and logs, and is not taken", u.Host)
+		return nil, fmt.Errorf("invalid metrics URL of %s: passwords in URLs are rejected because they leak into shell histories and logs", u.Host)
 	}
 	if u.Path == "" {
 		u.Path = "/metrics"
@@ -165,7 +165,7 @@ func (c *MetricsClient) Close() { c.idle() }
 func (c *MetricsClient) get(ctx context.Context, client *http.Client) ([]byte, *http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.url, nil)
 	if err != nil {
-		return nil, nil, fmt.Errorf("ask for %s: %w", c.url, err)
+		return nil, nil, fmt.Errorf("get %s: %w", c.url, err)
 	}
 	req.Header.Set("Accept", "text/plain;version=0.0.4")
 	req.Header.Set("User-Agent", "kctl-ctrl")
@@ -173,9 +173,9 @@ func (c *MetricsClient) get(ctx context.Context, client *http.Client) ([]byte, *
 	if err != nil {
 		var certificate *tls.CertificateVerificationError
 		if errors.As(err, &certificate) {
-			return nil, nil, fmt.Errorf("ask for %s: its certificate proves nothing: %w; name the authority with --metrics-ca, or use --insecure-metrics", c.url, certificate.Err)
+			return nil, nil, fmt.Errorf("get %s: cannot verify its certificate: %w; set --metrics-ca, or use --insecure-metrics", c.url, certificate.Err)
 		}
-		return nil, nil, fmt.Errorf("ask for metrics: %w", err)
+		return nil, nil, fmt.Errorf("get metrics: %w", err)
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
@@ -201,7 +201,7 @@ type StatusError struct {
 
 // Error has the beginning of the answer, which may be hostile text.
 func (e *StatusError) Error() string {
-	text := fmt.Sprintf("ask for %s: %d %s", e.URL, e.Code, http.StatusText(e.Code))
+	text := fmt.Sprintf("get %s: %d %s", e.URL, e.Code, http.StatusText(e.Code))
 	if e.Text != "" && !strings.HasPrefix(e.Text, "<") {
 		text += fmt.Sprintf(" (%.200q)", e.Text)
 	}
@@ -219,11 +219,11 @@ func metricsRoots(file string) (*x509.CertPool, error) {
 	}
 	pem, err := os.ReadFile(file)
 	if err != nil {
-		return nil, fmt.Errorf("read the authority of the metrics endpoint: %w", err)
+		return nil, fmt.Errorf("read the metrics CA file: %w", err)
 	}
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("read the authority of the metrics endpoint: %s has no certificate", file)
+		return nil, fmt.Errorf("read the metrics CA file: %s contains no certificate", file)
 	}
 	return roots, nil
 }

@@ -25,7 +25,7 @@ func restrictPlugin(config *rest.Config) error {
 		err = errors.New(warned.String())
 	}
 	if err != nil {
-		return fmt.Errorf("read which credential plugins may run: %w: mend the file, or set KUBERC=off to run any", err)
+		return fmt.Errorf("read the credential plugin policy: %w: correct the file, or set KUBERC=off to allow all plugins", err)
 	}
 	if preference == nil {
 		return nil
@@ -35,7 +35,7 @@ func restrictPlugin(config *rest.Config) error {
 		policy.Allowlist = append(policy.Allowlist, clientcmdapi.AllowlistEntry(entry))
 	}
 	if err := exec.ValidatePluginPolicy(policy); err != nil {
-		return fmt.Errorf("read which credential plugins may run: kuberc: %w", err)
+		return fmt.Errorf("read the credential plugin policy: kuberc: %w", err)
 	}
 	config.ExecProvider.PluginPolicy = policy
 	return nil

@@ -13,7 +13,7 @@ type RedirectedError struct{ From, To string }
 
 // Error has no path and no query: it may be anybody's text.
 func (e *RedirectedError) Error() string {
-	return "the server at " + e.From + " sends its clients on to " + e.To + ", where your credentials are not sent"
+	return "the server at " + e.From + " redirects to " + e.To + "; credentials are not sent there"
 }
 
 // notSentOn has a client hear of a redirect to another server as an error of its own.

@@ -95,7 +95,7 @@ func TestExplain(t *testing.T) {
 		},
 		"redirect": {
 			requestError(&connect.RedirectedError{From: "https://127.0.0.1:6443", To: "https://login.example.com"}),
-			"the server at https://127.0.0.1:6443 sends its clients on to https://login.example.com, where your credentials are not sent: put the right address into the kubeconfig; is there a login page or a proxy in between?",
+			"the server at https://127.0.0.1:6443 redirects to https://login.example.com; credentials are not sent there: put the right address into the kubeconfig; is there a login page or a proxy in between?",
 		},
 		"web page": {
 			errors.New("invalid character '<' looking for beginning of value"),

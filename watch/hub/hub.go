@@ -27,7 +27,7 @@ import (
 )
 
 // ErrClosed is given to who waits for news of a closed hub.
-var ErrClosed = errors.New("the journal is closed")
+var ErrClosed = errors.New("journal closed")
 
 // Options of a Hub. The zero value is ready for use.
 type Options struct {

@@ -169,7 +169,7 @@ func (in *informer) begins() {
 	again, reason := in.whole, in.end
 	in.arrived = 0
 	if reason == "" {
-		reason = "the watch was lost"
+		reason = "watch closed"
 	}
 	if again {
 		in.relists, in.relist, in.relistAt = in.relists+1, reason, in.options.Now()
@@ -257,7 +257,7 @@ func (in *informer) wentBack(version string) (reason string) {
 	if err != nil || bad != nil || now >= had {
 		return ""
 	}
-	return fmt.Sprintf("the server's versions went back, from %d to %d, as after a restore of etcd", had, now)
+	return fmt.Sprintf("resourceVersion regressed from %d to %d, as after a restore of etcd", had, now)
 }
 
 func (in *informer) bookmarked(version string) {

@@ -178,7 +178,7 @@ func TestRestoredServer(t *testing.T) {
 			server.restart()
 		}
 		until(t, "it listed again", func() bool { return h.Stats().Relists == 1 && synced(h)() && names(t, h, Query{}) == "web" })
-		if got := h.Stats(); !strings.Contains(got.LastRelist, "went back") || got.ResourceVersion != version {
+		if got := h.Stats(); !strings.Contains(got.LastRelist, "regressed") || got.ResourceVersion != version {
 			t.Errorf("stats: %+v", got)
 		}
 		until(t, "the gap is told", func() bool { return slices.Contains(j.lines(), "gap pods") })

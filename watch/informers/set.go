@@ -72,7 +72,7 @@ type scope struct {
 }
 
 // ErrClosed is given by a Set that was closed.
-var ErrClosed = errors.New("open an informer: the screen's informers have ended")
+var ErrClosed = errors.New("start an informer: the informers of this TUI were stopped")
 
 // numbered gives every informer of the process its own name, as client-go wants.
 var numbered atomic.Uint64
@@ -92,7 +92,7 @@ func New(config *rest.Config, options Options) (*Set, error) {
 	}
 	signs, err := clients.rest(schema.GroupVersion{Version: "v1"}, false)
 	if err != nil {
-		return nil, fmt.Errorf("make a client of %s: %w", config.Host, err)
+		return nil, fmt.Errorf("create a client for %s: %w", config.Host, err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &Set{
@@ -154,7 +154,7 @@ func (s *Set) start(t owners.Type, namespace string, contents Contents) (*inform
 		source: source, contact: s.contact, refusals: newRefusals(), index: newIndex(), told: map[string]bool{},
 	}
 	if err := in.start(fmt.Sprintf("%s-%d", s.options.Name, numbered.Add(1))); err != nil {
-		return nil, fmt.Errorf("start an informer of %s: %w", t, err)
+		return nil, fmt.Errorf("start an informer for %s: %w", t, err)
 	}
 	return in, nil
 }

@@ -38,13 +38,13 @@ func newClients(config *rest.Config) (*clients, error) {
 	c := &clients{config: config}
 	var err error
 	if c.http, err = rest.HTTPClientFor(config); err != nil {
-		return nil, fmt.Errorf("make a client of %s: %w", config.Host, err)
+		return nil, fmt.Errorf("create a client for %s: %w", config.Host, err)
 	}
 	if c.metadata, err = metadata.NewForConfigAndClient(config, c.http); err != nil {
-		return nil, fmt.Errorf("make a client of %s: %w", config.Host, err)
+		return nil, fmt.Errorf("create a client for %s: %w", config.Host, err)
 	}
 	if c.dynamic, err = dynamic.NewForConfigAndClient(config, c.http); err != nil {
-		return nil, fmt.Errorf("make a client of %s: %w", config.Host, err)
+		return nil, fmt.Errorf("create a client for %s: %w", config.Host, err)
 	}
 	return c, nil
 }
@@ -63,7 +63,7 @@ func (c *clients) source(t owners.Type, namespace string, contents Contents) (so
 	}
 	client, err := c.rest(gvr.GroupVersion(), true)
 	if err != nil {
-		return nil, fmt.Errorf("make a client for %s: %w", t, err)
+		return nil, fmt.Errorf("create a client for %s: %w", t, err)
 	}
 	return typedSource{client, t, kind, namespace}, nil
 }

@@ -235,7 +235,7 @@ func (t *tee) run() {
 		}
 	}
 	if !t.failed {
-		t.in.ended("the server ended the watch")
+		t.in.ended("watch closed by the API server")
 	}
 }
 

@@ -73,7 +73,7 @@ func (q Query) compile() (keep func(*item) bool, order func(a, b *item) int, err
 	if q.Labels != "" {
 		selector, err := labels.Parse(q.Labels)
 		if err != nil {
-			return nil, nil, fmt.Errorf("read the label selector %q: %w", q.Labels, err)
+			return nil, nil, fmt.Errorf("invalid label selector %q: %w", q.Labels, err)
 		}
 		tests = append(tests, func(it *item) bool { return selector.Matches(labels.Set(it.object.GetLabels())) })
 	}
@@ -99,13 +99,13 @@ func (q Query) text() (func(*item) bool, error) {
 	case MatchRegexp:
 		expr, err := regexp.Compile(q.Text)
 		if err != nil {
-			return nil, fmt.Errorf("read the regular expression %q: %w", q.Text, err)
+			return nil, fmt.Errorf("invalid regular expression %q: %w", q.Text, err)
 		}
 		return func(it *item) bool { return expr.MatchString(key(it)) }, nil
 	case MatchFuzzy:
 		return func(it *item) bool { return state.Fuzzy(q.Text, key(it)) }, nil
 	}
-	return nil, fmt.Errorf("match by %q: want text, regexp or fuzzy", q.Match)
+	return nil, fmt.Errorf("invalid match type %q: use text, regexp or fuzzy", q.Match)
 }
 
 func key(it *item) string {
@@ -136,7 +136,7 @@ func (s SortKey) order() (func(a, b *item) int, error) {
 	case ByChange:
 		return by(func(a, b *item) int { return cmp.Compare(b.changed, a.changed) }), nil
 	}
-	return nil, fmt.Errorf("sort by %q: want namespace, name, age, resourceVersion or changed", s)
+	return nil, fmt.Errorf("invalid sort column %q: use namespace, name, age, resourceVersion or changed", s)
 }
 
 const (

@@ -208,8 +208,8 @@ func TestQueryErrors(t *testing.T) {
 	for want, q := range map[string]Query{
 		"regular expression": {Text: "(", Match: MatchRegexp},
 		"label selector":     {Labels: "a in ("},
-		"sort by":            {Sort: "colour"},
-		"match by":           {Text: "a", Match: "glob"},
+		"sort column":        {Sort: "colour"},
+		"match type":         {Text: "a", Match: "glob"},
 	} {
 		if _, _, _, _, err := x.page(q, 0, 1); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v", q, err)

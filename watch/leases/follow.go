@@ -192,7 +192,7 @@ func (t *tracker) see(l state.LeaseStatus, deleted bool, now time.Time) (Change,
 	case l.State != old.State:
 		change.What = fmt.Sprintf("%s, was %s", l.State, old.State)
 	case l.Transitions != old.Transitions:
-		change.What = "acquired again"
+		change.What = "reacquired"
 	case !l.RenewTime.Equal(old.RenewTime):
 		change.What, change.Renewal = "renewed", true
 	default:

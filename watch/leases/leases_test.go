@@ -164,7 +164,7 @@ func TestTracker(t *testing.T) {
 		"acquired":      {at("1", "", 0), at("2", "a", 0), false, time.Second, "acquired", false, state.LeaseHeld},
 		"too late":      {at("1", "a", -time.Minute), at("2", "a", 0), false, time.Second, "held, was expired", false, state.LeaseHeld},
 		"from the past": {at("1", "a", 0), at("2", "a", -time.Minute), false, time.Second, "expired, was held", false, state.LeaseExpired},
-		"again":         {at("1", "a", 0), at("2", "a", 0, func(l *state.LeaseStatus) { l.Transitions++ }), false, 0, "acquired again", false, state.LeaseHeld},
+		"again":         {at("1", "a", 0), at("2", "a", 0, func(l *state.LeaseStatus) { l.Transitions++ }), false, 0, "reacquired", false, state.LeaseHeld},
 		"labelled":      {at("1", "a", 0), at("2", "a", 0), false, 0, "touched", true, state.LeaseHeld},
 		"seen before":   {at("1", "a", 0), at("1", "a", 0), false, 0, "", false, ""},
 		"deleted":       {at("1", "a", 0), at("2", "a", 0), true, 0, "deleted", false, state.LeaseHeld},

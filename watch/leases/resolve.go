@@ -61,7 +61,7 @@ func (r *Resolver) Resolve(ctx context.Context, list []state.LeaseStatus) {
 		case l.Identity == "":
 			l.Holder = nil
 		case l.Class == state.LeaseOfNode:
-			l.Holder = &state.LeaseHolder{Ref: nodeRef(l.Identity), By: "a node's own lease"}
+			l.Holder = &state.LeaseHolder{Ref: nodeRef(l.Identity), By: "the node's own lease"}
 		case known:
 			l.Holder = holder
 		default:
@@ -109,14 +109,14 @@ func (r *Resolver) resolve(ctx context.Context, l state.LeaseStatus) *state.Leas
 	if l.HostName != "" {
 		// An API server's identity is a hash; its lease is labelled with the host.
 		if node := r.node(ctx, l.HostName); node != nil {
-			return r.onNode(ctx, l, node, fmt.Sprintf("the lease's label kubernetes.io/hostname, %q", l.HostName))
+			return r.onNode(ctx, l, node, fmt.Sprintf("label kubernetes.io/hostname=%s", l.HostName))
 		}
 	}
 	if holder := r.pod(ctx, l, host); holder != nil {
 		return holder
 	}
 	if node := r.node(ctx, host); node != nil {
-		return r.onNode(ctx, l, node, "the node's name")
+		return r.onNode(ctx, l, node, "node name")
 	}
 	return nil
 }
@@ -131,11 +131,11 @@ func (r *Resolver) pod(ctx context.Context, l state.LeaseStatus, host string) *s
 	here := slices.IndexFunc(pods, func(p corev1.Pod) bool { return p.Namespace == l.Namespace })
 	switch {
 	case here >= 0:
-		return podHolder(pods[here], "the pod's name")
+		return podHolder(pods[here], "pod name")
 	case len(pods) == 1:
-		return podHolder(pods[0], "the pod's name, in another namespace")
+		return podHolder(pods[0], "pod name, in another namespace")
 	case len(pods) > 1:
-		return podHolder(pods[0], fmt.Sprintf("the pod's name; %d pods in other namespaces have it", len(pods)))
+		return podHolder(pods[0], fmt.Sprintf("pod name; %d pods in other namespaces share it", len(pods)))
 	case len(host) < nearlyCut:
 		return nil
 	}
@@ -150,9 +150,9 @@ func (r *Resolver) pod(ctx context.Context, l state.LeaseStatus, host string) *s
 	case 0:
 		return nil
 	case 1:
-		return podHolder(pods[0], "the first 63 characters of the pod's name")
+		return podHolder(pods[0], "first 63 characters of the pod name")
 	}
-	return podHolder(pods[0], fmt.Sprintf("the first 63 characters of the pod's name, which %d pods share", len(pods)))
+	return podHolder(pods[0], fmt.Sprintf("first 63 characters of the pod name, shared by %d pods", len(pods)))
 }
 
 // cutName is the host name of a pod whose name is too long for one.
@@ -212,11 +212,11 @@ func (r *Resolver) onNode(ctx context.Context, l state.LeaseStatus, node *corev1
 	pod, why := likeliest(l, pods, node.Name)
 	if pod == nil {
 		if len(pods) > 0 {
-			holder.By += fmt.Sprintf("; none of the %d pods on its network in %s stands out", len(pods), l.Namespace)
+			holder.By += fmt.Sprintf("; %d pods use its host network in %s, holder ambiguous", len(pods), l.Namespace)
 		}
 		return holder
 	}
-	return podHolder(*pod, by+", and "+why)
+	return podHolder(*pod, by+", "+why)
 }
 
 // likeliest chooses the pod on a node's network that most likely wrote a lease:
@@ -235,9 +235,9 @@ func likeliest(l state.LeaseStatus, pods []corev1.Pod, node string) (*corev1.Pod
 		p := &pods[i]
 		if p.Name == component+"-"+node {
 			if p.Annotations[mirrorAnnotation] != "" {
-				return p, "its static pod named for the lease"
+				return p, "static pod named after the lease"
 			}
-			return p, "its pod named for the lease"
+			return p, "pod named after the lease"
 		}
 		if strings.HasPrefix(p.Name, component) {
 			named = append(named, p)
@@ -245,18 +245,18 @@ func likeliest(l state.LeaseStatus, pods []corev1.Pod, node string) (*corev1.Pod
 	}
 	switch {
 	case len(named) == 1:
-		return named[0], "its only pod whose name begins with the lease's"
+		return named[0], "only pod whose name starts with the lease name"
 	case len(named) == 0 && len(pods) == 1:
-		return &pods[0], "the only pod on its network in that namespace"
+		return &pods[0], "only pod on the host network in the namespace"
 	}
 	return nil, ""
 }
 
 func podHolder(p corev1.Pod, by string) *state.LeaseHolder {
 	if p.DeletionTimestamp != nil {
-		by += "; it is being deleted"
+		by += "; terminating"
 	} else if p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed {
-		by += "; it has ended"
+		by += "; completed"
 	}
 	return &state.LeaseHolder{
 		Ref:  state.Ref{Version: "v1", Resource: "pods", Namespace: p.Namespace, Name: p.Name, UID: string(p.UID)},

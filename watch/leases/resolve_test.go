@@ -55,24 +55,24 @@ func TestResolve(t *testing.T) {
 		want  string
 		by    string
 	}{
-		"a pod by its name and a UUID":     {lease("shop", "op", "web-1_0b2c"), "pods shop/web-1", "the pod's name"},
-		"a pod by its name alone":          {lease("shop", "op", "web-1"), "pods shop/web-1", "the pod's name"},
-		"a pod that has ended":             {lease("shop", "op", "done-1_x"), "pods shop/done-1", "the pod's name; it has ended"},
-		"a pod of another namespace":       {lease("kube-system", "cert-manager-controller", "cert-manager-1_x"), "pods certs/cert-manager-1", "the pod's name, in another namespace"},
-		"a name that several pods have":    {lease("shop", "op", "twin_x"), "pods a/twin", "the pod's name; 2 pods in other namespaces have it"},
-		"of several, the lease's own":      {lease("b", "op", "twin_x"), "pods b/twin", "the pod's name"},
-		"a host name that was cut":         {lease("shop", "op", strings.TrimSuffix(longName[:63], "-")+"_x"), "pods shop/" + longName, "the first 63 characters of the pod's name"},
-		"the control plane's static pod":   {lease("kube-system", "kube-scheduler", "node-1_x"), "pods kube-system/kube-scheduler-node-1", "the node's name, and its static pod named for the lease"},
-		"a node by its host's name":        {lease("kube-system", "kube-scheduler", "ip-10-0-0-2_x"), "nodes ip-10-0-0-2.internal", "the node's name"},
-		"the only pod on a node's network": {lease("net", "leader", "node-1_x"), "pods net/cni-agent-abc", "the node's name, and the only pod on its network in that namespace"},
-		"no pod stands out":                {lease("edge", "leader", "node-1"), "nodes node-1", "the node's name; none of the 2 pods on its network in edge stands out"},
+		"a pod by its name and a UUID":     {lease("shop", "op", "web-1_0b2c"), "pods shop/web-1", "pod name"},
+		"a pod by its name alone":          {lease("shop", "op", "web-1"), "pods shop/web-1", "pod name"},
+		"a pod that has ended":             {lease("shop", "op", "done-1_x"), "pods shop/done-1", "pod name; completed"},
+		"a pod of another namespace":       {lease("kube-system", "cert-manager-controller", "cert-manager-1_x"), "pods certs/cert-manager-1", "pod name, in another namespace"},
+		"a name that several pods have":    {lease("shop", "op", "twin_x"), "pods a/twin", "pod name; 2 pods in other namespaces share it"},
+		"of several, the lease's own":      {lease("b", "op", "twin_x"), "pods b/twin", "pod name"},
+		"a host name that was cut":         {lease("shop", "op", strings.TrimSuffix(longName[:63], "-")+"_x"), "pods shop/" + longName, "first 63 characters of the pod name"},
+		"the control plane's static pod":   {lease("kube-system", "kube-scheduler", "node-1_x"), "pods kube-system/kube-scheduler-node-1", "node name, static pod named after the lease"},
+		"a node by its host's name":        {lease("kube-system", "kube-scheduler", "ip-10-0-0-2_x"), "nodes ip-10-0-0-2.internal", "node name"},
+		"the only pod on a node's network": {lease("net", "leader", "node-1_x"), "pods net/cni-agent-abc", "node name, only pod on the host network in the namespace"},
+		"no pod stands out":                {lease("edge", "leader", "node-1"), "nodes node-1", "node name; 2 pods use its host network in edge, holder ambiguous"},
 		"nothing of that name":             {lease("shop", "op", "gone-1_x"), "", ""},
 		"no name at all":                   {lease("shop", "op", "\x1b[31m evil_x"), "", ""},
 		"nobody":                           {lease("shop", "op", ""), "", ""},
-		"a node's own":                     {node(lease(NodeNamespace, "node-1", "node-1")), "nodes node-1", "a node's own lease"},
+		"a node's own":                     {node(lease(NodeNamespace, "node-1", "node-1")), "nodes node-1", "the node's own lease"},
 		"an API server's identity": {
 			labelled(lease("kube-system", "apiserver-abcdef", "apiserver-abcdef_x"), "node-1"),
-			"pods kube-system/kube-apiserver-node-1", `the lease's label kubernetes.io/hostname, "node-1", and its static pod named for the lease`,
+			"pods kube-system/kube-apiserver-node-1", `label kubernetes.io/hostname=node-1, static pod named after the lease`,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -61,19 +61,19 @@ func ParseChecks(text string) ([]Check, error) {
 		name, bound, ok := strings.Cut(strings.TrimSpace(part), "=")
 		i := slices.IndexFunc(checkable, func(f figure) bool { return f.name == name })
 		if !ok || i < 0 {
-			return nil, fmt.Errorf("check %q: want NAME=BOUND with one of %s", part, strings.Join(Checkable(), ", "))
+			return nil, fmt.Errorf("invalid check %q: not NAME=LIMIT with one of %s", part, strings.Join(Checkable(), ", "))
 		}
 		check := Check{What: name}
 		if checkable[i].time {
 			d, err := time.ParseDuration(bound)
 			if err != nil || d < 0 {
-				return nil, fmt.Errorf("check %q: %q is not a duration such as 30s or 5m", part, bound)
+				return nil, fmt.Errorf("invalid check %q: %q is not a duration (example: 30s)", part, bound)
 			}
 			check.limit = d.Seconds()
 		} else {
 			v, err := strconv.ParseFloat(bound, 64)
 			if err != nil || !(v >= 0) {
-				return nil, fmt.Errorf("check %q: %q is not a number that is 0 or more", part, bound)
+				return nil, fmt.Errorf("invalid check %q: %q is not a non-negative number", part, bound)
 			}
 			check.limit = v
 		}

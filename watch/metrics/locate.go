@@ -70,13 +70,13 @@ func Locate(ctx context.Context, client kubernetes.Interface, namespace, from st
 		name, ok = strings.CutPrefix(from, "pods/")
 	}
 	if !ok || name == "" {
-		return Endpoint{}, fmt.Errorf("--metrics-from %q: want pod/NAME, pod/NAME:PORT, %s", from, strings.Join(Components(), " or "))
+		return Endpoint{}, fmt.Errorf("invalid --metrics-from %q: use pod/NAME, pod/NAME:PORT, %s", from, strings.Join(Components(), " or "))
 	}
 	port := 0
 	if before, text, found := strings.Cut(name, ":"); found {
 		number, err := strconv.ParseUint(text, 10, 16)
 		if err != nil || number == 0 {
-			return Endpoint{}, fmt.Errorf("--metrics-from %q: %q is not a port", from, text)
+			return Endpoint{}, fmt.Errorf("invalid --metrics-from %q: %q is not a valid port", from, text)
 		}
 		name, port = before, int(number)
 	}
@@ -101,7 +101,7 @@ func locateComponent(ctx context.Context, client kubernetes.Interface, name stri
 		}
 	}
 	if len(pods) == 0 {
-		return Endpoint{}, fmt.Errorf("%s has no pods in %s: a managed control plane hides it; where its provider publishes the metrics, read them with --metrics-url", name, metav1.NamespaceSystem)
+		return Endpoint{}, fmt.Errorf("%s has no pods in %s, as in a managed control plane: if the provider exposes its metrics, use --metrics-url", name, metav1.NamespaceSystem)
 	}
 	slices.SortFunc(pods, func(a, b corev1.Pod) int { return strings.Compare(a.Name, b.Name) })
 	leader, remark := leaderOf(ctx, client, name, pods)
@@ -122,13 +122,13 @@ func leaderOf(ctx context.Context, client kubernetes.Interface, name string, pod
 	}
 	switch {
 	case state.HolderMark(holder) != "":
-		return &pods[chosen], fmt.Sprintf("a kctl-ctrl, %q, leads in place of %s, whose pods stand by: asking %s", holder, name, pods[chosen].Name)
+		return &pods[chosen], fmt.Sprintf("kctl-ctrl %q holds the lease of %s, whose pods are on standby: reading metrics from %s", holder, name, pods[chosen].Name)
 	case len(pods) == 1:
 		return &pods[0], ""
 	case apierrors.IsNotFound(err):
-		return &pods[chosen], fmt.Sprintf("%s has no lease: %s is one of %d pods, and perhaps not the one that works", name, pods[chosen].Name, len(pods))
+		return &pods[chosen], fmt.Sprintf("%s has no lease: reading metrics from %s, one of %d pods, which may not be the leader", name, pods[chosen].Name, len(pods))
 	case err != nil:
-		return &pods[chosen], fmt.Sprintf("the lease of %s cannot be read (%v): %s is one of %d pods, and perhaps not the one that works", name, err, pods[chosen].Name, len(pods))
+		return &pods[chosen], fmt.Sprintf("the lease of %s cannot be read (%v): reading metrics from %s, one of %d pods, which may not be the leader", name, err, pods[chosen].Name, len(pods))
 	}
 	host, _, _ := strings.Cut(holder, "_")
 	for i := range pods {
@@ -136,7 +136,7 @@ func leaderOf(ctx context.Context, client kubernetes.Interface, name string, pod
 			return p, ""
 		}
 	}
-	return &pods[chosen], fmt.Sprintf("the leader of %s, %q, is none of its %d pods here: asking %s", name, holder, len(pods), pods[chosen].Name)
+	return &pods[chosen], fmt.Sprintf("the leader of %s, %q, is not one of its %d pods: reading metrics from %s", name, holder, len(pods), pods[chosen].Name)
 }
 
 // securePort is what the container's flags say.
@@ -159,7 +159,7 @@ func securePort(pod *corev1.Pod, byDefault int) int {
 func endpointOf(pod *corev1.Pod, port int) (Endpoint, error) {
 	e := Endpoint{Namespace: pod.Namespace, Pod: pod.Name, Port: port, Path: "/metrics"}
 	if pod.Status.Phase != corev1.PodRunning {
-		return e, fmt.Errorf("pod %s/%s is %s: only a running pod can be asked", pod.Namespace, pod.Name, strings.ToLower(string(pod.Status.Phase)))
+		return e, fmt.Errorf("pod %s/%s is %s: metrics can only be read from a running pod", pod.Namespace, pod.Name, strings.ToLower(string(pod.Status.Phase)))
 	}
 	if path := pod.Annotations["prometheus.io/path"]; strings.HasPrefix(path, "/") {
 		e.Path = path
@@ -188,13 +188,13 @@ func endpointOf(pod *corev1.Pod, port int) (Endpoint, error) {
 
 func portUnknown(pod *corev1.Pod, ports []corev1.ContainerPort) error {
 	if len(ports) == 0 {
-		return errors.New("pod " + pod.Name + " declares no port: say which with pod/" + pod.Name + ":PORT")
+		return errors.New("pod " + pod.Name + " declares no port: specify it with pod/" + pod.Name + ":PORT")
 	}
 	var names []string
 	for _, p := range ports {
 		names = append(names, strings.TrimPrefix(p.Name+" "+strconv.Itoa(int(p.ContainerPort)), " "))
 	}
-	return fmt.Errorf("none of the ports of pod %s is called metrics (%s): say which with pod/%s:PORT", pod.Name, strings.Join(names, ", "), pod.Name)
+	return fmt.Errorf("no port of pod %s is named metrics (%s): specify it with pod/%s:PORT", pod.Name, strings.Join(names, ", "), pod.Name)
 }
 
 func schemeOf(pod *corev1.Pod, ports []corev1.ContainerPort, port int) (scheme string, guessed bool) {

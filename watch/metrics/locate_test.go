@@ -58,9 +58,9 @@ func TestLocate(t *testing.T) {
 		{name: "without a lease", objects: []runtime.Object{staticPod(kcm, "a", ""), staticPod(kcm, "b", "")},
 			from: kcm, want: "kube-controller-manager-a https://localhost:10257/metrics", remark: "has no lease"},
 		{name: "held by somebody else", objects: []runtime.Object{staticPod(kcm, "a", ""), staticPod(kcm, "b", ""), lease(kcm, "x\x1b_1")},
-			from: kcm, want: "kube-controller-manager-a https://localhost:10257/metrics", remark: `"x\x1b_1", is none of its 2 pods`},
+			from: kcm, want: "kube-controller-manager-a https://localhost:10257/metrics", remark: `"x\x1b_1", is not one of its 2 pods`},
 		{name: "held by a kctl-ctrl on its node", objects: []runtime.Object{staticPod(kcm, "a", ""), lease(kcm, "a_kctl-ctrl-123")},
-			from: kcm, want: "kube-controller-manager-a https://localhost:10257/metrics", remark: "a kctl-ctrl, \"a_kctl-ctrl-123\", leads in place of kube-controller-manager"},
+			from: kcm, want: "kube-controller-manager-a https://localhost:10257/metrics", remark: "kctl-ctrl \"a_kctl-ctrl-123\" holds the lease of kube-controller-manager"},
 		{name: "a managed control plane", from: kcm, err: "managed control plane"},
 		{name: "the port called metrics", objects: []runtime.Object{operatorPod(ports(
 			corev1.ContainerPort{Name: "webhook", ContainerPort: 9443}, corev1.ContainerPort{Name: "metrics", ContainerPort: 8080}))},
@@ -77,15 +77,15 @@ func TestLocate(t *testing.T) {
 			ports(corev1.ContainerPort{ContainerPort: 80})(p)
 		})}, from: "pod/op", want: "op http://localhost:80/metrics"},
 		{name: "several ports", objects: []runtime.Object{operatorPod(ports(corev1.ContainerPort{Name: "a", ContainerPort: 1}, corev1.ContainerPort{ContainerPort: 2}))},
-			from: "pod/op", err: "none of the ports of pod op is called metrics (a 1, 2)"},
+			from: "pod/op", err: "no port of pod op is named metrics (a 1, 2)"},
 		{name: "no ports", objects: []runtime.Object{operatorPod(func(*corev1.Pod) {})}, from: "pod/op", err: "pod/op:PORT"},
 		{name: "not running", objects: []runtime.Object{operatorPod(func(p *corev1.Pod) { p.Status.Phase = corev1.PodPending })},
 			from: "pod/op", err: "is pending"},
 		{name: "no such pod", from: "pod/op", err: `"op" not found`},
-		{name: "no port", from: "pod/op:0", err: `"0" is not a port`},
-		{name: "too high a port", from: "pod/op:70000", err: `"70000" is not a port`},
-		{name: "no name", from: "pod/", err: "want pod/NAME"},
-		{name: "another type", from: "deployment/op", err: "want pod/NAME"},
+		{name: "no port", from: "pod/op:0", err: `"0" is not a valid port`},
+		{name: "too high a port", from: "pod/op:70000", err: `"70000" is not a valid port`},
+		{name: "no name", from: "pod/", err: "use pod/NAME"},
+		{name: "another type", from: "deployment/op", err: "use pod/NAME"},
 	} {
 		e, err := Locate(t.Context(), fake.NewClientset(test.objects...), "shop", test.from)
 		switch {

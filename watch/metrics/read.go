@@ -22,10 +22,10 @@ const (
 )
 
 // ErrNoMetrics is returned for a text that has none: an error page, for one.
-var ErrNoMetrics = errors.New("this is not a metrics text")
+var ErrNoMetrics = errors.New("not in the Prometheus text format")
 
 // ErrTooLarge is returned for a text that goes over the bounds.
-var ErrTooLarge = errors.New("the metrics text is too large")
+var ErrTooLarge = errors.New("the metrics response is too large")
 
 // prefixes of the families that are read; all other lines are skipped unseen, so
 // that a family nobody here understands can do no harm.

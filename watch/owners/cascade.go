@@ -296,7 +296,7 @@ func (p *play) attempt(n *node) {
 		if !slices.ContainsFunc(lost, func(r document.OwnerRef) bool { return r.BlockOwnerDeletion }) {
 			p.races = append(p.races, n)
 		}
-		p.delete(n, document.CascadeForeground, "an owner is deleted in the foreground, and it has dependents itself")
+		p.delete(n, document.CascadeForeground, "an owner is deleted in the foreground, and the object has dependents")
 	default:
 		policy := document.CascadeBackground
 		if n.has(metav1.FinalizerOrphanDependents) {
@@ -304,7 +304,7 @@ func (p *play) attempt(n *node) {
 		} else if n.has(metav1.FinalizerDeleteDependents) {
 			policy = document.CascadeForeground
 		}
-		why := "no owner is left"
+		why := "it has no owner left"
 		if waiting > 0 {
 			why = "an owner is deleted in the foreground and waits for it"
 		}

@@ -139,7 +139,7 @@ func TestCascadeNamesClaimsThatStay(t *testing.T) {
 	g := graphWith(set, of("persistentvolumeclaims", "data-db-0"), of("persistentvolumeclaims", "log-db-12"),
 		of("persistentvolumeclaims", "data-db-1", ref), of("persistentvolumeclaims", "data-mydb-x"), of("persistentvolumeclaims", "data-db-old"))
 	notes := strings.Join(g.Cascade([]*Object{set}, document.CascadeBackground).Notes, "\n")
-	if !strings.Contains(notes, "persistentvolumeclaims a/data-db-0, persistentvolumeclaims a/log-db-12: by their names claims of statefulsets.apps a/db") {
+	if !strings.Contains(notes, "persistentvolumeclaims a/data-db-0, persistentvolumeclaims a/log-db-12: by their names, claims of statefulsets.apps a/db") {
 		t.Errorf("the notes do not name what stays:\n%s", notes)
 	}
 }

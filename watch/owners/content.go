@@ -89,9 +89,9 @@ func (p *play) empty(n *node) {
 		}
 		return
 	}
-	why := "its namespace is deleted"
+	why := "its namespace is being deleted"
 	if n.isCRD() {
-		why = "its type is deleted"
+		why = "its CustomResourceDefinition is being deleted"
 	}
 	for _, item := range n.content {
 		switch {

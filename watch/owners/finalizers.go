@@ -35,19 +35,19 @@ func finalizerManagers(entries []metav1.ManagedFieldsEntry) map[string]string {
 // servers says who of Kubernetes removes a finalizer, and what it waits for.
 // Those of GC itself are part of the cascade and not in it.
 var servers = map[string]string{
-	"kubernetes.io/pvc-protection":                                          "the pvc-protection loop, when no pod uses the claim",
-	"kubernetes.io/pv-protection":                                           "the pv-protection loop, when no claim is bound to the volume",
-	"batch.kubernetes.io/job-tracking":                                      "the job loop, when it has counted the pod",
-	"scheduling.k8s.io/podgroup-protection":                                 "the podgroup-protection loop, when no pod is in the group",
-	"service.kubernetes.io/load-balancer-cleanup":                           "the cloud's service loop, when the load balancer is gone",
-	"resource.kubernetes.io/delete-protection":                              "the resourceclaim loop, when no pod uses the claim",
-	"networking.k8s.io/service-cidr-finalizer":                              "the servicecidrs loop, when no address of the range is in use",
-	"kubernetes.io/vac-protection":                                          "the volumeattributesclass-protection loop, when no volume uses the class",
-	"customresourcecleanup.apiextensions.k8s.io":                            "the API server, when it has deleted every object of the type",
-	"external-provisioner.volume.kubernetes.io/finalizer":                   "the volume's CSI provisioner, when the storage is gone",
-	"kubernetes.io/pv-controller":                                           "the persistentvolume-binder loop, when the storage is gone",
+	"kubernetes.io/pvc-protection":                                          "the PVC protection controller, once no pod uses the claim",
+	"kubernetes.io/pv-protection":                                           "the PV protection controller, once no claim is bound to the volume",
+	"batch.kubernetes.io/job-tracking":                                      "the Job controller, once it has counted the pod",
+	"scheduling.k8s.io/podgroup-protection":                                 "the PodGroup protection controller, once no pod is in the group",
+	"service.kubernetes.io/load-balancer-cleanup":                           "the cloud's service controller, once the load balancer is deleted",
+	"resource.kubernetes.io/delete-protection":                              "the ResourceClaim controller, once no pod uses the claim",
+	"networking.k8s.io/service-cidr-finalizer":                              "the ServiceCIDR controller, once no address of the range is in use",
+	"kubernetes.io/vac-protection":                                          "the VolumeAttributesClass protection controller, once no volume uses the class",
+	"customresourcecleanup.apiextensions.k8s.io":                            "the API server, once all objects of the type are deleted",
+	"external-provisioner.volume.kubernetes.io/finalizer":                   "the volume's CSI provisioner, once the storage is deleted",
+	"kubernetes.io/pv-controller":                                           "the PersistentVolume controller, once the storage is deleted",
 	"snapshot.storage.kubernetes.io/volumesnapshot-bound-protection":        "the snapshot controller",
-	"snapshot.storage.kubernetes.io/volumesnapshot-as-source-protection":    "the snapshot controller, when no claim is made from it",
+	"snapshot.storage.kubernetes.io/volumesnapshot-as-source-protection":    "the snapshot controller, once no claim is being created from it",
 	"snapshot.storage.kubernetes.io/volumesnapshotcontent-bound-protection": "the snapshot controller",
 }
 
@@ -66,7 +66,7 @@ func servedBy(name string) string {
 		return who
 	}
 	if strings.HasPrefix(name, "external-attacher/") {
-		return "the volume's CSI attacher, when the volume is detached"
+		return "the volume's CSI attacher, once the volume is detached"
 	}
 	return ""
 }

@@ -152,19 +152,19 @@ func (g *Graph) Verdict(item *Object, ref document.OwnerRef) (document.OwnerVerd
 	if there := g.byPlace[p]; there != nil {
 		switch {
 		case there.UID != ref.UID:
-			return document.OwnerAbsent, "the object of that name is another one: its uid is " + there.UID + g.elsewhere(ref, p)
+			return document.OwnerAbsent, "another object has that name: its uid is " + there.UID + g.elsewhere(ref, p)
 		case there.waits():
-			return document.OwnerWaiting, "the owner is being deleted and waits for its dependents"
+			return document.OwnerWaiting, "the owner is being deleted in the foreground"
 		}
 		return document.OwnerPresent, ""
 	}
 	if g.absent[p] || g.complete[scope{p.group, p.resource, p.namespace}] || g.complete[scope{p.group, p.resource, ""}] {
-		return document.OwnerAbsent, "there is no " + state.Ref{Group: p.group, Resource: p.resource, Namespace: p.namespace, Name: p.name}.String() + g.elsewhere(ref, p)
+		return document.OwnerAbsent, "not found: " + state.Ref{Group: p.group, Resource: p.resource, Namespace: p.namespace, Name: p.name}.String() + g.elsewhere(ref, p)
 	}
 	if why, tried := g.unread[p]; tried {
 		return document.OwnerUnknown, why
 	}
-	return document.OwnerUnknown, "it was not read"
+	return document.OwnerUnknown, "not read"
 }
 
 // elsewhere says what the uid of a reference really belongs to.
@@ -174,9 +174,9 @@ func (g *Graph) elsewhere(ref document.OwnerRef, p place) string {
 	case real == nil:
 		return ""
 	case real.Namespace != p.namespace:
-		return fmt.Sprintf("; the uid is that of %s, and an owner in another namespace does not count", real.Ref)
+		return fmt.Sprintf("; the uid belongs to %s, in another namespace, where an owner cannot be", real.Ref)
 	default:
-		return fmt.Sprintf("; the uid is that of %s", real.Ref)
+		return fmt.Sprintf("; the uid belongs to %s", real.Ref)
 	}
 }
 

@@ -139,13 +139,13 @@ func (k *Kinds) Failed() map[schema.GroupVersion]error { return k.failed }
 func (k *Kinds) Lookup(apiVersion, kind string) (Type, error) {
 	gv, err := schema.ParseGroupVersion(apiVersion)
 	if err != nil {
-		return Type{}, fmt.Errorf("%q is no apiVersion", apiVersion)
+		return Type{}, fmt.Errorf("%q is not a valid apiVersion", apiVersion)
 	}
 	if t, known := k.byKind[gv.WithKind(kind)]; known {
 		return t, nil
 	}
 	if err, failed := k.failed[gv]; failed {
-		return Type{}, fmt.Errorf("%s cannot be discovered now: %w", gv, err)
+		return Type{}, fmt.Errorf("cannot discover %s: %w", gv, err)
 	}
 	for other := range k.byKind {
 		if other.Group == gv.Group && other.Kind == kind {

@@ -9,7 +9,7 @@ import (
 )
 
 // errBudget ends a request that would be one more than allowed.
-var errBudget = errors.New("the request budget is spent")
+var errBudget = errors.New("request limit reached")
 
 // meter counts requests and the bytes of their answers, and refuses those
 // beyond its budget. It is safe for concurrent use.
@@ -25,7 +25,7 @@ func (m *meter) wrap(next http.RoundTripper) http.RoundTripper {
 			if req.Body != nil {
 				_ = req.Body.Close()
 			}
-			return nil, fmt.Errorf("%w: %d requests were made", errBudget, m.limit)
+			return nil, fmt.Errorf("%w: %d requests sent", errBudget, m.limit)
 		}
 		resp, err := next.RoundTrip(req)
 		if resp != nil && resp.Body != nil {

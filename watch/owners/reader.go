@@ -87,14 +87,14 @@ func NewReader(config *rest.Config, opts Options) (*Reader, error) {
 	r := &Reader{opts: opts, meter: m, gaps: map[document.ReadGap]bool{}, types: map[string]bool{}, read: map[string]versioned{}}
 	plain, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
-		return nil, fmt.Errorf("make a discovery client for %s: %w", config.Host, err)
+		return nil, fmt.Errorf("create a discovery client for %s: %w", config.Host, err)
 	}
 	r.discovery = memory.NewMemCacheClient(plain)
 	if r.metadata, err = metadata.NewForConfig(config); err != nil {
-		return nil, fmt.Errorf("make a metadata client for %s: %w", config.Host, err)
+		return nil, fmt.Errorf("create a metadata client for %s: %w", config.Host, err)
 	}
 	if r.dynamic, err = dynamic.NewForConfig(config); err != nil {
-		return nil, fmt.Errorf("make a client for %s: %w", config.Host, err)
+		return nil, fmt.Errorf("create a client for %s: %w", config.Host, err)
 	}
 	var once sync.Mutex
 	var known *Kinds
@@ -104,11 +104,11 @@ func NewReader(config *rest.Config, opts Options) (*Reader, error) {
 		if known != nil {
 			return known, nil
 		}
-		opts.Progress("asking what the server serves")
+		opts.Progress("discovering the API types")
 		groups, resources, err := r.discovery.ServerGroupsAndResources()
 		failed, partial := discovery.GroupDiscoveryFailedErrorGroups(err)
 		if err != nil && !partial {
-			return nil, fmt.Errorf("ask %s what it serves: %w", config.Host, err)
+			return nil, fmt.Errorf("discover the API types of %s: %w", config.Host, err)
 		}
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -288,7 +288,7 @@ func (r *Reader) ScanAround(ctx context.Context, s Scope, targets []*Object) (*G
 		found[i], uids[i] = graph.Object(t.UID), t.UID
 		if group, resource := t.typeOf(); t.isCRD() {
 			if _, served := graph.kinds.Resource(group, resource); !served {
-				r.gap(document.ReadGap{Type: resource + "." + group, Reason: "unavailable", Message: "not served: its objects, if there are any, cannot be read"})
+				r.gap(document.ReadGap{Type: resource + "." + group, Reason: "unavailable", Message: "not served: objects of this type cannot be read"})
 			}
 		}
 	}

@@ -114,13 +114,13 @@ func (p *play) row(n *node) document.CascadeObject {
 	case n.verdict != "":
 		p.givenUp(n, &row)
 	case len(n.owners) == 0 && len(n.dropped) > 0:
-		row.Fate, row.Why = document.FateOrphaned, "its owner lets go of it, and nobody owns it any more"
+		row.Fate, row.Why = document.FateOrphaned, "its owner is deleted with propagation policy Orphan, and it has no other owner"
 	default:
 		row.Fate = document.FateSurvives
 		p.kept(n, &row)
 	}
 	if row.Why == "" {
-		row.Why = "it was being deleted before"
+		row.Why = "it was already being deleted"
 	}
 	return row
 }
@@ -130,7 +130,7 @@ func (p *play) row(n *node) document.CascadeObject {
 func (p *play) waiting(n *node, row *document.CascadeObject) {
 	row.Fate = document.FateStuck
 	if n.has(contentFinalizer) && len(p.graph.kinds.Failed()) > 0 {
-		row.Why = "the namespace controller finishes no namespace before it can discover every type; it cannot discover " + listing(p.undiscovered())
+		row.Why = "the namespace controller does not finish before it has discovered all types; it cannot discover " + listing(p.undiscovered())
 		return
 	}
 	var names []string
@@ -140,7 +140,7 @@ func (p *play) waiting(n *node, row *document.CascadeObject) {
 			row.Behind = append(row.Behind, d.Ref)
 		}
 	}
-	row.Why = "it waits in the foreground for what GC does not delete: " + listing(names)
+	row.Why = "its foreground deletion waits for objects that GC does not delete: " + listing(names)
 }
 
 func (p *play) givenUp(n *node, row *document.CascadeObject) {
@@ -149,11 +149,11 @@ func (p *play) givenUp(n *node, row *document.CascadeObject) {
 			owner := ref.Kind + " " + ref.Name
 			switch v {
 			case document.OwnerUnresolvable:
-				row.Fate, row.Why = document.FateStuck, "GC cannot look up its owner "+owner+" and tries for ever: "+why
+				row.Fate, row.Why = document.FateStuck, "GC cannot look up its owner "+owner+" and retries indefinitely: "+why
 			case document.OwnerInvalid:
-				row.Fate, row.Why = document.FateStuck, "GC gives up on it: "+why+" ("+owner+")"
+				row.Fate, row.Why = document.FateStuck, "GC stops processing it: "+why+" ("+owner+")"
 			default:
-				row.Fate, row.Why = document.FateUnknown, "whether its owner "+owner+" exists is not known here: "+why
+				row.Fate, row.Why = document.FateUnknown, "unknown whether its owner "+owner+" exists: "+why
 			}
 			return
 		}
@@ -171,11 +171,11 @@ func (p *play) kept(n *node, row *document.CascadeObject) {
 	}
 	switch {
 	case len(names) > 0:
-		row.Why = "another owner keeps it: " + listing(names)
+		row.Why = "it has another owner: " + listing(names)
 	case n.deleting:
-		row.Why = "it was being deleted before"
+		row.Why = "it was already being deleted"
 	default:
-		row.Why = "GC has no reason to look at it"
+		row.Why = "GC does not process it"
 	}
 }
 
@@ -198,13 +198,13 @@ func (p *play) notes(targets []*Object, objects []document.CascadeObject) []stri
 			notes = append(notes, note)
 		}
 		if c := p.controllerOf(t); c != nil {
-			notes = append(notes, fmt.Sprintf("%s is managed by %s, which stays: its controller will replace it", t.Ref, c.Ref))
+			notes = append(notes, fmt.Sprintf("%s is managed by %s, which remains: its controller will replace it", t.Ref, c.Ref))
 		}
 		if claims := p.claimsLeft(t); len(claims) > 0 {
-			notes = append(notes, fmt.Sprintf("%s: by their names claims of %s, and nobody owns them: they stay, with their data (whenDeleted: Retain of its persistentVolumeClaimRetentionPolicy)", listing(claims), t.Ref))
+			notes = append(notes, fmt.Sprintf("%s: by their names, claims of %s without an owner: they and their data remain (persistentVolumeClaimRetentionPolicy.whenDeleted: Retain)", listing(claims), t.Ref))
 		}
 		if !t.Deleting.IsZero() {
-			note := fmt.Sprintf("%s is being deleted already, since %s", t.Ref, t.Deleting.Format("2006-01-02T15:04:05Z"))
+			note := fmt.Sprintf("%s has been terminating since %s", t.Ref, t.Deleting.Format("2006-01-02T15:04:05Z"))
 			if held := p.nodes[t.UID].held(); len(held) > 0 {
 				note += fmt.Sprintf(", and is stuck: it waits for %s, held by %s", held[0].Ref, listing(held[0].heldBy))
 				if len(held) > 1 {
@@ -220,20 +220,20 @@ func (p *play) notes(targets []*Object, objects []document.CascadeObject) []stri
 		})
 	}
 	if goes("persistentvolumeclaims") {
-		notes = append(notes, "when a claim goes, its PersistentVolume decides about the data: with reclaimPolicy Delete they are deleted too")
+		notes = append(notes, "the data of a deleted claim depends on its PersistentVolume: reclaim policy Delete deletes it")
 	}
 	if goes("pods") {
-		notes = append(notes, "a pod that runs on a node goes when its kubelet has ended it, at the latest after its grace period")
+		notes = append(notes, "a running pod is removed once its kubelet has stopped it, at the latest after its grace period")
 	}
 	if len(p.races) > 0 {
 		var names []string
 		for _, n := range p.races {
 			names = append(names, n.Ref.String())
 		}
-		notes = append(notes, "no owner waits for "+listing(names)+": if the owner is gone before GC comes to it, it goes first and what it owns after it")
+		notes = append(notes, "no owner waits for the deletion of "+listing(names)+": if the owner is removed before GC processes it, it is deleted before its dependents")
 	}
 	if failed := p.undiscovered(); len(failed) > 0 {
-		notes = append(notes, "GC may not see what is served by "+listing(failed)+", which cannot be discovered now: dependents there stay until it is back, and nothing waits for them")
+		notes = append(notes, "GC may not see objects of "+listing(failed)+", which cannot be discovered now: their dependents remain until it is available, and no deletion waits for them")
 	}
 	return notes
 }
@@ -278,9 +278,9 @@ func listing(names []string) string {
 func special(t *Object) string {
 	switch {
 	case t.isNamespace():
-		return "namespace " + t.Name + ": the namespace controller deletes everything in it, pods first, in the background whatever the policy"
+		return "namespace " + t.Name + ": the namespace controller deletes everything in it in the background, pods first, regardless of the policy"
 	case t.isCRD():
-		return t.String() + ": the API server deletes every object of the type with it, in the background whatever the policy"
+		return t.String() + ": the API server deletes all objects of the type in the background, regardless of the policy"
 	}
 	return ""
 }

@@ -170,7 +170,7 @@ func daemonSetStatus(f fields) *document.ObjectStatus {
 		s.State, s.Health = "Rolling out", document.HealthProgressing
 	}
 	if want == 0 && !f.behind() {
-		s.State = "Fits no node"
+		s.State = "No matching node"
 	}
 	return s
 }

@@ -37,7 +37,7 @@ func TestStatusOf(t *testing.T) {
 		{"a replica set of a defaulted size", `{kind: ReplicaSet, apiVersion: apps/v1, status: {readyReplicas: 1}}`, "1/1 Ready ready"},
 		{"a stateful set between revisions", `{kind: StatefulSet, apiVersion: apps/v1, spec: {replicas: 1}, status: {readyReplicas: 1, currentRevision: a, updateRevision: b}}`,
 			"1/1 Rolling out progressing"},
-		{"a daemon set that fits no node", `{kind: DaemonSet, apiVersion: apps/v1, status: {desiredNumberScheduled: 0}}`, "0/0 Fits no node ready"},
+		{"a daemon set that fits no node", `{kind: DaemonSet, apiVersion: apps/v1, status: {desiredNumberScheduled: 0}}`, "0/0 No matching node ready"},
 		{"a daemon set", `{kind: DaemonSet, apiVersion: apps/v1, status: {desiredNumberScheduled: 3, numberReady: 3, updatedNumberScheduled: 3}}`, "3/3 Ready ready"},
 		{"a job", `{kind: Job, apiVersion: batch/v1, spec: {completions: 3}, status: {succeeded: 1}}`, "1/3 Running progressing"},
 		{"a job that failed", `{kind: Job, apiVersion: batch/v1, spec: {completions: 3}, status: {conditions: [{type: Failed, status: "True", message: m}]}}`, "0/3 Failed failed"},

@@ -11,7 +11,7 @@ import (
 
 // ErrExists is why a file was not written: there is one, and it was not said
 // that it may go.
-var ErrExists = errors.New("the file exists")
+var ErrExists = errors.New("file exists")
 
 // create makes a file that only this user can read. An existing one stays as it
 // is; with replace a new one takes its name, so that whoever has the old one open
@@ -20,7 +20,7 @@ func create(path string, replace bool) (*os.File, error) {
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL|os.O_APPEND, 0o600)
 	switch info, statErr := os.Lstat(path); {
 	case errors.Is(err, fs.ErrExist) && statErr == nil && info.IsDir():
-		return nil, fmt.Errorf("record to %s: it is a directory: name a file in it", path)
+		return nil, fmt.Errorf("record to %s: is a directory: specify a file", path)
 	case errors.Is(err, fs.ErrExist) && replace:
 		return exchange(path)
 	case errors.Is(err, fs.ErrExist):
@@ -40,7 +40,7 @@ func exchange(path string) (*os.File, error) {
 		return nil, fmt.Errorf("record: %w", err)
 	}
 	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("record to %s: it is not an ordinary file (%v)", path, info.Mode().Type())
+		return nil, fmt.Errorf("record to %s: not a regular file (%v)", path, info.Mode().Type())
 	}
 	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	if err != nil {

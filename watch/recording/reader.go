@@ -150,7 +150,7 @@ func (r *Reader) line() ([]byte, error) {
 		return nil, err
 	case r.problem == "" && r.source.last != '\n' && unreadable(line):
 		r.cut = true
-		r.problem = "it was cut off: its last line is incomplete"
+		r.problem = "the recording is truncated: its last line is incomplete"
 		return nil, io.EOF
 	}
 	return line, nil
@@ -168,7 +168,7 @@ func (r *Reader) advance() error {
 		return io.EOF
 	}
 	if r.entries >= r.bounds.Entries {
-		r.problem = fmt.Sprintf("it has more than %d entries, which is the bound: the rest was not read", r.bounds.Entries)
+		r.problem = fmt.Sprintf("the recording has too many entries: entries after the first %d were not read", r.bounds.Entries)
 		return io.EOF
 	}
 	line, err := r.decoder.Line()
@@ -181,14 +181,14 @@ func (r *Reader) advance() error {
 	case errors.Is(err, io.EOF):
 		return io.EOF
 	case errors.Is(err, errTooMuch):
-		r.problem = fmt.Sprintf("it has more than %d bytes of text, which is the bound: the rest was not read", r.bounds.Bytes)
+		r.problem = fmt.Sprintf("the recording is too large: entries after the first %d bytes were not read", r.bounds.Bytes)
 		return io.EOF
 	case errors.As(err, &damage) && errors.Is(err, io.ErrUnexpectedEOF):
 		r.cut = true
-		r.problem = "it was cut off: the file ends in the middle"
+		r.problem = "the recording is truncated: unexpected end of file"
 		return io.EOF
 	case errors.As(err, &damage):
-		r.problem = "it is damaged: " + damage.err.Error()
+		r.problem = "the recording is corrupted: " + damage.err.Error()
 		return io.EOF
 	}
 	return err

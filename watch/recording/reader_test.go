@@ -48,7 +48,7 @@ func TestDamage(t *testing.T) {
 	}
 	defer r.Close()
 	readAll(t, r)
-	if !strings.HasPrefix(r.Problem(), "it is damaged") || r.Cut() {
+	if !strings.HasPrefix(r.Problem(), "the recording is corrupted") || r.Cut() {
 		t.Errorf("the problem is %q, cut %v", r.Problem(), r.Cut())
 	}
 }
@@ -60,10 +60,10 @@ func TestBombs(t *testing.T) {
 		file []byte
 		want string
 	}{
-		"text":         {pressed(t, append([]byte(headLine), bytes.Repeat([]byte(note), 1<<16)...)), "more than 1048576 bytes of text"},
-		"blank":        {pressed(t, append([]byte(headLine), bytes.Repeat([]byte{'\n'}, 64<<20)...)), "more than 1048576 bytes of text"},
-		"one line":     {pressed(t, append([]byte(headLine), bytes.Repeat([]byte{'x'}, 64<<20)...)), "more than 1048576 bytes of text"},
-		"many entries": {[]byte(headLine + strings.Repeat("1\n", 2000)), "more than 1000 entries"},
+		"text":         {pressed(t, append([]byte(headLine), bytes.Repeat([]byte(note), 1<<16)...)), "the first 1048576 bytes"},
+		"blank":        {pressed(t, append([]byte(headLine), bytes.Repeat([]byte{'\n'}, 64<<20)...)), "the first 1048576 bytes"},
+		"one line":     {pressed(t, append([]byte(headLine), bytes.Repeat([]byte{'x'}, 64<<20)...)), "the first 1048576 bytes"},
+		"many entries": {[]byte(headLine + strings.Repeat("1\n", 2000)), "the first 1000 were not read"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, err := NewReader(bytes.NewReader(c.file), Bounds{Bytes: 1 << 20, Entries: 1000})

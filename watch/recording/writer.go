@@ -194,7 +194,7 @@ func (w *Writer) begin() error {
 			return err
 		}
 		if w.stats.Full {
-			return errors.New("the state with which it begins is larger than its bound")
+			return errors.New("the initial state exceeds the size limit of the recording")
 		}
 	}
 	w.begun = &state.Snapshot{Seq: w.begun.Seq, Entries: w.begun.Entries} // let go of the rest
@@ -231,7 +231,7 @@ func (w *Writer) entry(e state.Entry) error {
 	var err error
 	if w.lost == 0 { // this is the place to say it, also if the program is killed later
 		err = w.write(state.Entry{Seq: w.last.Seq, At: w.last.At, Event: state.Note{
-			Source: "recording", Warning: true, Text: fmt.Sprintf("the bound of this recording (%d bytes) is reached: what follows is not in it", w.max),
+			Source: "recording", Warning: true, Text: fmt.Sprintf("recording stopped: size limit of %d bytes reached", w.max),
 		}})
 	}
 	w.last = e

@@ -112,7 +112,7 @@ func TestFileIsPrivateAndNobodyElses(t *testing.T) {
 			t.Errorf("%s: %v, want that it exists", path, err)
 		}
 	}
-	if _, err := Start(h, dir, WriterOptions{}); err == nil || errors.Is(err, ErrExists) || !strings.Contains(err.Error(), "it is a directory") {
+	if _, err := Start(h, dir, WriterOptions{}); err == nil || errors.Is(err, ErrExists) || !strings.Contains(err.Error(), "is a directory") {
 		t.Errorf("a directory: %v", err)
 	}
 	for _, path := range []string{link, dir, "/dev/null"} {
@@ -238,7 +238,7 @@ func TestBoundIsCounted(t *testing.T) {
 			said := false
 			for n := range s.Notes.All() {
 				note, ok := n.Event.(state.Note)
-				said = said || ok && note.Warning && strings.Contains(note.Text, "bound of this recording")
+				said = said || ok && note.Warning && strings.Contains(note.Text, "recording stopped")
 			}
 			if !said {
 				t.Error("it does not say where it stops")

@@ -22,7 +22,7 @@ type AllLimits struct {
 }
 
 // errTooMany ends a list at its limit.
-var errTooMany = errors.New("there are more")
+var errTooMany = errors.New("limit reached: more")
 
 // pageSize is the number of objects in an answer.
 const pageSize = 500
@@ -119,7 +119,7 @@ func (r *Reader) addPods(ctx context.Context, histories []*History, namespace st
 			break
 		}
 		if limit > 0 && read >= limit {
-			return podsUnknown(histories, &ReadError{what, fmt.Errorf("%w than %d: they are not counted", errTooMany, limit)})
+			return podsUnknown(histories, &ReadError{what, fmt.Errorf("%w than %d exist, so they are not counted", errTooMany, limit)})
 		}
 	}
 	for _, h := range histories {
@@ -156,7 +156,7 @@ func (r *Reader) all(ctx context.Context, resource schema.GroupVersionResource, 
 			return found, nil
 		}
 		if limit > 0 && len(found) >= limit {
-			return found, &ReadError{what, fmt.Errorf("%w than %d: the rest is missing", errTooMany, limit)}
+			return found, &ReadError{what, fmt.Errorf("%w than %d exist, the rest is missing", errTooMany, limit)}
 		}
 	}
 }

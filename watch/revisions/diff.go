@@ -30,7 +30,7 @@ func ParseRange(text string) (from, to string, err error) {
 	}
 	for _, side := range []string{from, to} {
 		if _, err := strconv.ParseUint(side, 10, 63); err != nil && side != Live {
-			return "", "", fmt.Errorf("%q is not a range of revisions: use 3..4, or 3 for what has changed since", text)
+			return "", "", fmt.Errorf("%q is not a range of revisions: use 3..4, or 3 to compare revision 3 with the newest", text)
 		}
 	}
 	return from, to, nil
@@ -62,14 +62,14 @@ func (h *History) content(revision string) (content map[string]any, note string,
 	}
 	number, err := strconv.ParseInt(revision, 10, 64)
 	if err != nil {
-		return nil, "", fmt.Errorf("%q is not a revision's number", revision)
+		return nil, "", fmt.Errorf("%q is not a revision number", revision)
 	}
 	record, current, err := h.find(number)
 	if err != nil {
 		return nil, "", err
 	}
 	if current != number {
-		note = fmt.Sprintf("revision %d is revision %d since a rollback to it", number, current)
+		note = fmt.Sprintf("revision %d became revision %d in a rollback", number, current)
 	}
 	return h.recordContent(record), note, nil
 }

@@ -141,7 +141,7 @@ type watching struct {
 // Change is what became of one revision.
 type Change struct {
 	Revision state.Revision
-	// What says it in words: "new", "now the update", "2 pods, had 3", "gone".
+	// What says it in words: "new", "now the update revision", "2 pods, had 3", "gone".
 	What string
 }
 
@@ -168,15 +168,15 @@ func Changes(old, new state.RevisionList) []Change {
 		case r.Revision != was.Revision:
 			out = append(out, Change{r, fmt.Sprintf("was revision %d", was.Revision)})
 		case r.Update && !was.Update:
-			out = append(out, Change{r, "now the update"})
+			out = append(out, Change{r, "now the update revision"})
 		case r.Current && !was.Current:
-			out = append(out, Change{r, "now current"})
+			out = append(out, Change{r, "now the current revision"})
 		case r.PodCount != was.PodCount:
-			out = append(out, Change{r, fmt.Sprintf("%d pods, had %d", r.PodCount, was.PodCount)})
+			out = append(out, Change{r, fmt.Sprintf("%d pods, was %d", r.PodCount, was.PodCount)})
 		case !slices.Equal(r.Pods, was.Pods):
-			out = append(out, Change{r, "other pods"})
+			out = append(out, Change{r, "pods replaced"})
 		case r.Current != was.Current || r.Update != was.Update:
-			out = append(out, Change{r, "marked otherwise"})
+			out = append(out, Change{r, "status changed"})
 		}
 	}
 	return out

@@ -280,29 +280,29 @@ func (h *History) remarks(list state.RevisionList, pods map[string][]string) []s
 	generation := h.object.GetGeneration()
 	observed, found, _ := unstructured.NestedInt64(h.object.Object, "status", "observedGeneration")
 	if found && observed < generation {
-		out = append(out, "the controller has not seen the last change of the object yet: the marks are of before")
+		out = append(out, "the controller has not observed the last change of the object yet: STATUS may be outdated")
 	}
 	if list.Paused {
-		out = append(out, "the deployment is paused: nothing is rolled out, and kubectl rollout undo refuses")
+		out = append(out, "the Deployment is paused: nothing is rolled out, and kubectl rollout undo fails")
 	}
 	if list.Strategy == "OnDelete" {
-		out = append(out, "the strategy is OnDelete: pods get the update when somebody deletes them")
+		out = append(out, "the strategy is OnDelete: pods are updated only after they are deleted")
 	}
 	if p := list.Partition; p != nil && *p > 0 {
-		out = append(out, fmt.Sprintf("partition %d: pods below ordinal %d stay on the current revision", *p, *p))
+		out = append(out, fmt.Sprintf("partition %d: pods with an ordinal below %d stay at the current revision", *p, *p))
 	}
 	if !slices.ContainsFunc(list.Items, func(r state.Revision) bool { return r.Update }) && len(list.Items) > 0 {
-		out = append(out, "no revision is of the object as it is now: its controller has not recorded it yet")
+		out = append(out, "no revision matches the current template: the controller has not recorded it yet")
 	}
 	for _, name := range slices.Sorted(maps.Keys(pods)) {
 		if name == "" { // pods that nobody rolls out, such as a Job's
 			if len(list.Items) > 0 {
-				out = append(out, fmt.Sprintf("%d pod(s) do not say which revision they run", len(pods[name])))
+				out = append(out, fmt.Sprintf("pods without a revision label: %d", len(pods[name])))
 			}
 			continue
 		}
 		if !slices.ContainsFunc(list.Items, func(r state.Revision) bool { return r.Object.Name == name }) {
-			out = append(out, fmt.Sprintf("%d pod(s) run %q, of which no revision is left", len(pods[name]), name))
+			out = append(out, fmt.Sprintf("pods running %q, whose revision no longer exists: %d", name, len(pods[name])))
 		}
 	}
 	return out

@@ -181,7 +181,7 @@ func TestListDeploymentRemarks(t *testing.T) {
 	fresh := replicaSet(t, "web:8", "", "")
 	h.records = append(h.records, fresh)
 	list := h.List()
-	for _, want := range []string{"has no revision number yet", "has not seen the last change", "is paused", "no revision is of the object as it is now"} {
+	for _, want := range []string{"has no revision number yet", "has not observed the last change", "is paused", "no revision matches the current template"} {
 		if !slices.ContainsFunc(list.Remarks, func(r string) bool { return strings.Contains(r, want) }) {
 			t.Errorf("no remark says %q: %q", want, list.Remarks)
 		}
@@ -195,8 +195,8 @@ func TestListStatefulSet(t *testing.T) {
 	list := statefulSetHistory(t, 2).List()
 	checkRows(t, list, "1 aaa [db:1] pods=[db-0] current", "2 bbb [db:2] pods=[db-1] update")
 	want := []string{
-		"partition 2: pods below ordinal 2 stay on the current revision",
-		`1 pod(s) run "db-zzz", of which no revision is left`,
+		"partition 2: pods with an ordinal below 2 stay at the current revision",
+		`pods running "db-zzz", whose revision no longer exists: 1`,
 	}
 	if !slices.Equal(list.Remarks, want) {
 		t.Errorf("remarks: %q", list.Remarks)
@@ -213,7 +213,7 @@ func TestListUnlabelledPods(t *testing.T) {
 	for i := range h.pods {
 		h.pods[i].SetLabels(nil)
 	}
-	if list := h.List(); !slices.Equal(list.Remarks, []string{"3 pod(s) do not say which revision they run"}) {
+	if list := h.List(); !slices.Equal(list.Remarks, []string{"pods without a revision label: 3"}) {
 		t.Errorf("remarks: %q", list.Remarks)
 	}
 	h.records = nil
@@ -273,7 +273,7 @@ func TestDiff(t *testing.T) {
 		"with live":     {deploymentHistory(t, "web:9", ""), "4", "live", []string{image + `"web:1" → "web:9"`}, "", ""},
 		"equal":         {deploymentHistory(t, "web:3", ""), "5", "live", nil, "", ""},
 		"a former number": {deploymentHistory(t, "web:3", ""), "1", "3", []string{image + `"web:1" → "web:2"`},
-			"revision 1 is revision 4 since a rollback to it", ""},
+			"revision 1 became revision 4 in a rollback", ""},
 		"none such": {deploymentHistory(t, "web:3", ""), "7", "3", nil, "", "Deployment web in namespace shop has no revision 7: it has 3, 4, 5"},
 		"data": {statefulSetHistory(t, 0), "1", "live", []string{
 			`spec.template.spec.containers[name=db].env[name=MODE].name:  → "MODE"`,
@@ -364,8 +364,8 @@ func TestChanges(t *testing.T) {
 		got = append(got, c.Revision.Object.Name+": "+c.What)
 	}
 	want := []string{
-		"gone: gone", "pods: 3 pods, had 1", "other: other pods", "update: now the update", "current: now current",
-		"number: was revision 1", "mark: marked otherwise", "fresh: new",
+		"gone: gone", "pods: 3 pods, was 1", "other: pods replaced", "update: now the update revision", "current: now the current revision",
+		"number: was revision 1", "mark: status changed", "fresh: new",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got  %q\nwant %q", got, want)

@@ -54,7 +54,7 @@ func (r *Reader) Read(ctx context.Context, target Target) (*History, error) {
 	h.versions["object"] = object.GetResourceVersion()
 	selector, err := selectorOf(object)
 	if err != nil {
-		return nil, fmt.Errorf("read the selector of %s %s: %w", target.Kind, where(target), err)
+		return nil, fmt.Errorf("parse the selector of %s %s: %w", target.Kind, where(target), err)
 	}
 	if err := r.records(ctx, h, selector); err != nil {
 		return nil, err

@@ -30,12 +30,12 @@ var keptAnnotations = map[string]bool{
 func (h *History) Undo(to int64) (state.RevisionUndo, error) {
 	undo := state.RevisionUndo{Object: h.ref(), ObjectKind: h.target.Kind, To: to}
 	if !h.isDeployment() && !h.isStatefulSet() && !h.isDaemonSet() {
-		return undo, fmt.Errorf("kubectl rollout undo knows Deployments, StatefulSets and DaemonSets, not %s", h.target.Resource.GroupResource())
+		return undo, fmt.Errorf("kubectl rollout undo supports Deployments, StatefulSets and DaemonSets, not %s", h.target.Resource.GroupResource())
 	}
 	if to == 0 {
 		items := h.List().Items
 		if len(items) < 2 {
-			return undo, fmt.Errorf("%s %s has no revision before the newest", h.target.Kind, where(h.target))
+			return undo, fmt.Errorf("%s %s has no previous revision", h.target.Kind, where(h.target))
 		}
 		undo.To = items[len(items)-2].Revision
 	}
@@ -44,7 +44,7 @@ func (h *History) Undo(to int64) (state.RevisionUndo, error) {
 		return undo, err
 	}
 	if today != undo.To {
-		return undo, fmt.Errorf("revision %d is revision %d since a rollback to it: use that number", undo.To, today)
+		return undo, fmt.Errorf("revision %d became revision %d in a rollback: use that number", undo.To, today)
 	}
 	if h.isDeployment() {
 		return h.undoDeployment(undo, record)
@@ -54,7 +54,7 @@ func (h *History) Undo(to int64) (state.RevisionUndo, error) {
 
 func (h *History) undoDeployment(undo state.RevisionUndo, record *unstructured.Unstructured) (state.RevisionUndo, error) {
 	if paused, _, _ := unstructured.NestedBool(h.object.Object, "spec", "paused"); paused {
-		return undo, fmt.Errorf("kubectl refuses: Deployment %s is paused; resume it first with 'kubectl rollout resume'", where(h.target))
+		return undo, fmt.Errorf("Deployment %s is paused, so kubectl rollout undo fails: resume it first with 'kubectl rollout resume'", where(h.target))
 	}
 	template := h.template(record)
 	if same(template, h.liveTemplate()) {
@@ -78,10 +78,10 @@ func (h *History) undoDeployment(undo state.RevisionUndo, record *unstructured.U
 	}
 	after := copyOf(h.object)
 	if err := unstructured.SetNestedMap(after, template, "spec", "template"); err != nil {
-		return undo, fmt.Errorf("put the template in place: %w", err)
+		return undo, fmt.Errorf("set the template: %w", err)
 	}
 	if err := unstructured.SetNestedMap(after, annotations, "metadata", "annotations"); err != nil {
-		return undo, fmt.Errorf("put the annotations in place: %w", err)
+		return undo, fmt.Errorf("set the annotations: %w", err)
 	}
 	items := h.List().Items
 	undo.Remarks = append(undo.Remarks, fmt.Sprintf("ReplicaSet %s becomes revision %d", record.GetName(), items[len(items)-1].Revision+1))
@@ -117,22 +117,22 @@ func (h *History) undoByData(undo state.RevisionUndo, record *unstructured.Unstr
 	}
 	list := h.List()
 	if list.Strategy == "OnDelete" {
-		undo.Remarks = append(undo.Remarks, "the strategy is OnDelete: pods get the old template when somebody deletes them")
+		undo.Remarks = append(undo.Remarks, "the strategy is OnDelete: pods get the old template only after they are deleted")
 	}
 	if p := list.Partition; p != nil && *p > 0 {
-		undo.Remarks = append(undo.Remarks, fmt.Sprintf("partition %d: pods below ordinal %d are not updated", *p, *p))
+		undo.Remarks = append(undo.Remarks, fmt.Sprintf("partition %d: pods with an ordinal below %d are not updated", *p, *p))
 	}
 	return h.finish(undo, after.Object), nil
 }
 
 func skipped(undo state.RevisionUndo) state.RevisionUndo {
-	undo.Remarks = append(undo.Remarks, fmt.Sprintf("the template is that of revision %d already: kubectl skips the rollback", undo.To))
+	undo.Remarks = append(undo.Remarks, fmt.Sprintf("the current template matches revision %d already: kubectl skips the rollback", undo.To))
 	return undo
 }
 
 func (h *History) finish(undo state.RevisionUndo, after map[string]any) state.RevisionUndo {
 	undo.Changes = redact.Diff(h.ref(), h.object.Object, after, redact.DiffOptions{MaxValue: maxValue})
 	undo.HasChanges = len(undo.Changes) > 0
-	undo.Remarks = append(undo.Remarks, "only the change of the object is shown, not what the controllers then do with the pods")
+	undo.Remarks = append(undo.Remarks, "only the change of the object is shown, not the changes that controllers make to the pods")
 	return undo
 }

@@ -52,7 +52,7 @@ func TestUndoStatefulSet(t *testing.T) {
 	if got := texts(undo.Changes); !slices.Equal(got, want) || undo.PatchType != string(types.StrategicMergePatchType) {
 		t.Errorf("%s %q\nwant %q", undo.PatchType, got, want)
 	}
-	if !strings.Contains(strings.Join(undo.Remarks, "; "), "below ordinal 2") {
+	if !strings.Contains(strings.Join(undo.Remarks, "; "), "ordinal below 2") {
 		t.Errorf("remarks %q", undo.Remarks)
 	}
 }
@@ -67,8 +67,8 @@ func TestUndoRefusals(t *testing.T) {
 	}{
 		"paused":          {deploymentHistory(t, "web:3", "\n  paused: true"), 3, "is paused"},
 		"none such":       {deploymentHistory(t, "web:3", ""), 9, "has no revision 9"},
-		"a former number": {deploymentHistory(t, "web:3", ""), 1, "revision 1 is revision 4"},
-		"nothing before":  {single, 0, "no revision before the newest"},
+		"a former number": {deploymentHistory(t, "web:3", ""), 1, "revision 1 became revision 4"},
+		"nothing before":  {single, 0, "no previous revision"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := c.history.Undo(c.to); err == nil || !strings.Contains(err.Error(), c.want) {
