@@ -157,7 +157,7 @@ func (s *session) startSandbox(ctx context.Context, f sandboxFlags, o *controlle
 	if len(component.Generic.Controllers) > 0 {
 		starting.Go(func() error {
 			<-built
-			return s.startLoops(ctx, controllers.Config{Component: component, Namespace: namespace, RootCA: inputs.RootCA})
+			return s.startLoops(ctx, controllers.Config{Component: component, Namespace: namespace, RootCA: inputs.RootCA, Untapped: o.Untapped()})
 		})
 	}
 	if simulated.Nodes > 0 {

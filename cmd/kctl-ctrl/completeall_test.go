@@ -28,7 +28,7 @@ var fixedValues = map[string][]string{
 	"theme": {"default", "high-contrast", "mono"}, "policy": {"background", "foreground", "orphan"}, "mode": {"observe", "dry-run", "dry-run=server", "active"},
 	"kubernetes-version": {"1.37"}, "log-level": {"0", "7"}, "page": {"1", "8"}, "check": {"depth=", "retries="}, "bind": {"user:"}, "api-groups": {"core"},
 	"feature-gates": {"WatchListClient=true"}, "sort-by": {"depth", "retries"}, "metrics-from": {"pod/", "kube-scheduler"}, "attach": {"none"},
-	"controllers": {"deployment-controller", "-deployment-controller"}, "verbs": {"leases"},
+	"controllers": {"deployment-controller", "-deployment-controller"}, "verbs": {"leases"}, "untapped": {"refuse", "allow"},
 	"run/output": {"text", "json"}, "exec/output": {"text", "json"}, "replay/output": {"text", "json"}, "diff/output": {"text", "json", "yaml"},
 	"info/output": {"json", "yaml"}, "version/output": {"json", "yaml"}, "rbac/output": {"yaml", "json"},
 	"queues/output": {"wide", "json", "name", "jsonpath"}, "tree/output": {"dot", "mermaid"}, "why/output": {"text", "yaml"},

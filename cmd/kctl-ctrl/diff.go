@@ -92,6 +92,7 @@ error. Without --base everything is new, so it is 1.`,
 	addAuditFile(flags)
 	o.logs.AddTo(flags)
 	controllerflags.Add(cmd, &o.controllers)
+	controllerflags.AddUntapped(cmd, o.controllers)
 	return cmd
 }
 

@@ -51,11 +51,11 @@ var flagModes = map[string]map[string]string{
 	"diff": {
 		"force": "-f $W --force", "max-size": "-f $W --max-size=1Mi", "audit-log": everywhere, "at": everywhere, "base": everywhere, "horizon": everywhere, "kubernetes-version": everywhere, "nodes": everywhere,
 		"node-cpu": "-f $W --nodes=0 --node-cpu=1", "node-memory": "-f $W --nodes=0 --node-memory=1Gi", "node-pods": "-f $W --nodes=0 --node-pods=1", "pods": "-f $W --nodes=0 --pods=ready",
-		"recursive": "-k $D --recursive", "timeout": everywhere,
+		"recursive": "-k $D --recursive", "timeout": everywhere, "untapped": everywhere,
 	},
 	"sandbox": {
 		"force": "--force", "max-size": "--max-size=1Mi", "audit-log": everywhere, "kubernetes-version": everywhere, "nodes": everywhere,
-		"node-cpu": "--nodes=0 --node-cpu=1", "node-memory": "--nodes=0 --node-memory=1Gi", "node-pods": "--nodes=0 --node-pods=1", "pods": "--nodes=0 --pods=ready",
+		"node-cpu": "--nodes=0 --node-cpu=1", "node-memory": "--nodes=0 --node-memory=1Gi", "node-pods": "--nodes=0 --node-pods=1", "pods": "--nodes=0 --pods=ready", "untapped": everywhere,
 	},
 	"replay": {"show-diffs": "x --summary --show-diffs", "speed": "x --summary --speed=1", "summary": everywhere, "verbose": "x --summary --verbose"},
 	"queues": {
@@ -89,6 +89,7 @@ var runModes = map[string]string{
 	"kubernetes-version": everywhere, "max-size": "--max-size=1Mi", "namespace": "--scheduler -n a", "no-wait": "--no-wait", "node-cpu": "--sandbox --nodes=0 --node-cpu=1", "node-memory": "--node-memory=1Gi",
 	"node-pods": "--sandbox --nodes=0 --node-pods=1", "nodes": "--nodes=1", "pods": "--sandbox --nodes=0 --pods=ready", "record": everywhere, "recursive": "--recursive",
 	"sandbox": "--sandbox --scheduler", "scheduler": everywhere, "show-diffs": everywhere, "timeout": "--timeout=1s", "until-settled": everywhere, "verbose": everywhere,
+	"untapped": "--scheduler --untapped=allow",
 }
 
 // recordModes are those of record, which prints no journal and has a recording.
@@ -107,6 +108,7 @@ var screenModes = map[string]string{
 	"log-file": "--from=x --log-file=x", "log-level": "--from=x --log-level=1", "namespace": "--from=x -n a", "no-wait": "--sandbox --no-wait", "node-cpu": "--sandbox --nodes=0 --node-cpu=1", "node-memory": "--node-memory=1Gi",
 	"node-pods": "--sandbox --nodes=0 --node-pods=1", "nodes": "--nodes=1", "page": everywhere, "plain": everywhere, "pods": "--sandbox --nodes=0 --pods=ready", "recursive": "--recursive", "sandbox": "--from=x --sandbox",
 	"theme": "--plain --theme=mono", "feature-gates": "--from=x --feature-gates=AllAlpha=false", "kube-api-qps": "--from=x --kube-api-qps=9", "kube-api-burst": "--from=x --kube-api-burst=9", "from": everywhere,
+	"untapped": "--from=x --untapped=allow",
 }
 
 // Flags that do nothing as a command is called are refused, by name; and each flag that

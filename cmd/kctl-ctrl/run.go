@@ -128,6 +128,7 @@ func (o *runOptions) addTo(cmd *cobra.Command) {
 	o.sandbox.addTo(flags)
 	o.logs.AddTo(flags)
 	controllerflags.Add(cmd, &o.controllers)
+	controllerflags.AddUntapped(cmd, o.controllers)
 	if o.controllers != nil {
 		o.controllers.AddElectionFlags(flags)
 	}
@@ -291,7 +292,7 @@ func (o *runOptions) work(ctx context.Context, s *session, mode state.Mode, obje
 	progress := console.NewProgress(o.ErrOut)
 	progress.Await(s.awaitsSync)
 	defer progress.Done()
-	s.impersonate = o.impersonate
+	s.impersonate, s.untapped = o.impersonate, o.controllers.Untapped()
 	s.scheduleWithin = min(cmp.Or(o.duration, scheduler.DefaultStartWithin), scheduler.DefaultStartWithin)
 	var health *healthServer
 	var err error

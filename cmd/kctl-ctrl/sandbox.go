@@ -70,6 +70,7 @@ and leaves their place to your own.`,
 	addAuditFile(flags)
 	o.logs.AddTo(flags)
 	controllerflags.Add(cmd, &o.controllers)
+	controllerflags.AddUntapped(cmd, o.controllers)
 	return cmd
 }
 

@@ -44,6 +44,8 @@ func (o *runOptions) checkScheduler() error {
 		return errors.New("--scheduler and --controllers exclude each other, as kube-scheduler and kube-controller-manager have a lease each: run two processes")
 	case o.impersonate:
 		return errors.New("--impersonate-controllers is about loops, and kube-scheduler has no account of theirs: leave it out")
+	case o.flags.Changed("untapped"):
+		return errors.New("--untapped is about controllers, and --scheduler runs none: leave one of them out")
 	case *o.kubeconfig.Namespace != "":
 		return errors.New("--namespace with --scheduler: kube-scheduler places pods by what runs on the whole cluster: leave it out")
 	}

@@ -63,6 +63,8 @@ type session struct {
 	scheduler      atomic.Pointer[scheduling]
 	// impersonate has the loops act as their accounts in kube-system.
 	impersonate bool
+	// untapped has controllers run that the taps do not fit.
+	untapped bool
 	// applyOptions leave out the waits for loops that do not run.
 	applyOptions plan.Options
 
@@ -271,6 +273,7 @@ func (s *session) startLoops(ctx context.Context, c controllers.Config) error {
 	c.REST, _ = s.connection()
 	c.Taps, c.Recorder, c.Logger = s.tap, s.hub, s.logger
 	c.InformerName, c.Impersonate = "kctl-ctrl", s.impersonate
+	c.Untapped = c.Untapped || s.untapped
 	manager, err := controllers.New(c)
 	if err != nil {
 		return err

@@ -121,6 +121,7 @@ func (o *tuiOptions) addTo(cmd *cobra.Command) {
 	o.logs.AddTo(flags)
 	o.approval.addTo(flags, "the loops")
 	controllerflags.Add(cmd, &o.controllers)
+	controllerflags.AddUntapped(cmd, o.controllers)
 	if o.controllers != nil {
 		o.controllers.AddElectionFlags(flags)
 	}
@@ -307,7 +308,7 @@ func (o *tuiOptions) connect(ctx context.Context, s *session, mode state.Mode, o
 	var err error
 	var kubeconfig string
 	namespace := *o.kubeconfig.Namespace
-	s.impersonate = o.impersonate
+	s.impersonate, s.untapped = o.impersonate, o.controllers.Untapped()
 	if o.sandboxed {
 		s.hub.Record(o.started(mode, "sandbox", sandbox.LinkedVersion))
 		if err = s.startSandbox(ctx, o.sandbox, o.controllers, namespace, mode, progress); err == nil {

@@ -21,6 +21,7 @@ import (
 type Options struct {
 	upstream *options.KubeControllerManagerOptions
 	flags    *pflag.FlagSet
+	untapped untapped
 }
 
 // Inputs are what the loops need of a cluster beside its API. Each is used where

@@ -48,6 +48,16 @@ func Add(cmd *cobra.Command, into **controllers.Options) {
 	*into = options
 }
 
+// AddUntapped registers the flag that lets controllers run which cannot be observed. It
+// is called after Add, with what that has made.
+func AddUntapped(cmd *cobra.Command, options *controllers.Options) {
+	if options == nil {
+		return
+	}
+	options.AddUntappedFlag(cmd.Flags())
+	_ = cmd.RegisterFlagCompletionFunc("untapped", cobra.FixedCompletions([]string{"refuse", "allow"}, cobra.ShellCompDirectiveNoFileComp))
+}
+
 // NewTopic is the help topic with every flag of the loops.
 func NewTopic() *cobra.Command {
 	topic := &cobra.Command{Use: "loop-flags", Short: "The flags of the loops, which are kube-controller-manager's"}
