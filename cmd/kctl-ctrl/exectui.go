@@ -39,7 +39,7 @@ func (o *execOptions) runScreen(ctx context.Context, mode state.Mode, objects []
 	if err != nil {
 		return err
 	}
-	if err, done := supervise(o.IOStreams); done {
+	if err, done := supervise(ctx, o.IOStreams); done {
 		return err
 	}
 	command, err := o.screenCommand(args)

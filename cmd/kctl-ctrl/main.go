@@ -20,9 +20,9 @@ import (
 
 func main() {
 	controlplane.RunChild() // never returns in the sandbox's child process
-	beginSupervised()
+	child := beginSupervised()
 	streams := genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}
-	exitProcess(execute(context.Background(), os.Args, streams))
+	child.exit(execute(child.context(context.Background()), os.Args, streams))
 }
 
 // execute runs one command line and returns its exit code: when the command has ended,

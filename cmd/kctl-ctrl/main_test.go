@@ -18,9 +18,9 @@ import (
 func TestMain(m *testing.M) {
 	controlplane.RunChild()
 	program := func() {
-		beginSupervised()
-		panicOnSignal()
-		exitProcess(failOnStall(execute(context.Background(), os.Args, genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr})))
+		child := beginSupervised()
+		panicOnSignal(child)
+		child.exit(failOnStall(execute(child.context(context.Background()), os.Args, genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr})))
 	}
 	if os.Getenv(asOperator) != "" {
 		os.Exit(operator(context.Background()))

@@ -19,8 +19,8 @@ import (
 // SIGUSR2, in the process that draws.
 const panicVariable = "KCTL_CTRL_TEST_PANIC"
 
-func panicOnSignal() {
-	if os.Getenv(panicVariable) == "" || supervised == nil {
+func panicOnSignal(child *supervisedChild) {
+	if os.Getenv(panicVariable) == "" || child == nil {
 		return
 	}
 	signals := make(chan os.Signal, 1)

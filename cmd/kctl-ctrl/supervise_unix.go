@@ -4,6 +4,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -35,8 +36,8 @@ var forwarded = []os.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, sys
 // supervise runs this command line again in a child and waits for its end. It returns
 // done false where there is nothing to supervise: in that child, where the streams are
 // not this process's own terminal, and where no child can be started.
-func supervise(streams genericiooptions.IOStreams) (err error, done bool) {
-	if supervised != nil || streams.In != os.Stdin || streams.Out != os.Stdout || !console.IsTerminal(os.Stdin) {
+func supervise(ctx context.Context, streams genericiooptions.IOStreams) (err error, done bool) {
+	if isSupervised(ctx) || streams.In != os.Stdin || streams.Out != os.Stdout || !console.IsTerminal(os.Stdin) {
 		return nil, false
 	}
 	before, err := term.GetState(int(os.Stdin.Fd()))
@@ -64,14 +65,14 @@ func supervise(streams genericiooptions.IOStreams) (err error, done bool) {
 	}
 }
 
-type supervisedChild struct {
+type supervisedProcess struct {
 	*exec.Cmd
 	// hold is the end of a pipe that closes with this process; orderly is read.
 	hold, orderly *os.File
 	crash         string
 }
 
-func startSupervised() (*supervisedChild, error) {
+func startSupervised() (*supervisedProcess, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -87,7 +88,7 @@ func startSupervised() (*supervisedChild, error) {
 		return nil, err
 	}
 	defer tell.Close()
-	c := &supervisedChild{Cmd: exec.Command(self, os.Args[1:]...), hold: hold, orderly: orderly}
+	c := &supervisedProcess{Cmd: exec.Command(self, os.Args[1:]...), hold: hold, orderly: orderly}
 	if dir, err := about.StateDir(); err == nil && os.MkdirAll(dir, 0o700) == nil {
 		c.crash = filepath.Join(dir, fmt.Sprintf("crash-%d.log", os.Getpid()))
 	}
@@ -104,7 +105,7 @@ func startSupervised() (*supervisedChild, error) {
 }
 
 // judge tells an orderly end from any other, after which it gives the terminal back.
-func (c *supervisedChild) judge(end error, before *term.State, streams genericiooptions.IOStreams) error {
+func (c *supervisedProcess) judge(end error, before *term.State, streams genericiooptions.IOStreams) error {
 	code := c.ProcessState.ExitCode()
 	if status, is := c.ProcessState.Sys().(syscall.WaitStatus); is && status.Signaled() {
 		code = 128 + int(status.Signal())

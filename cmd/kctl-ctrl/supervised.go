@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"io"
 	"os"
 	"runtime/debug"
@@ -20,35 +21,35 @@ import (
 // the trace of a crash, which may be empty.
 const supervisedVariable = "KCTL_CTRL_SUPERVISED"
 
-// supervised is what a child knows of its parent; nil in any other process.
-var supervised *underSupervision
-
-type underSupervision struct {
+// supervisedChild is what a supervised process knows of its parent; nil is any other
+// process.
+type supervisedChild struct {
 	orderly *os.File
 	crash   string
 }
 
-// beginSupervised makes this process the child, if it is one. It comes first in main.
-func beginSupervised() {
+// beginSupervised makes this process the child, if it is one, and returns nil otherwise.
+// It comes first in main.
+func beginSupervised() *supervisedChild {
 	told, is := os.LookupEnv(supervisedVariable)
 	if !is {
-		return
+		return nil
 	}
 	_ = os.Unsetenv(supervisedVariable) // its own children are not supervised
 	alive, rest, _ := strings.Cut(told, ",")
 	orderly, crash, _ := strings.Cut(rest, ",")
 	in, err := strconv.Atoi(alive)
 	if err != nil {
-		return
+		return nil
 	}
 	out, err := strconv.Atoi(orderly)
 	if err != nil {
-		return
+		return nil
 	}
 	for _, fd := range []int{in, out} {
 		closeOnExec(fd)
 	}
-	supervised = &underSupervision{orderly: os.NewFile(uintptr(out), "orderly"), crash: crash}
+	c := &supervisedChild{orderly: os.NewFile(uintptr(out), "orderly"), crash: crash}
 	parent := os.NewFile(uintptr(in), "parent")
 	go func() {
 		_, _ = io.Copy(io.Discard, parent)
@@ -58,24 +59,39 @@ func beginSupervised() {
 		}
 	}()
 	if crash == "" {
-		return
+		return c
 	}
 	file, err := os.OpenFile(crash, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
-		supervised.crash = ""
-		return
+		c.crash = ""
+		return c
 	}
 	_ = debug.SetCrashOutput(file, debug.CrashOptions{})
 	_ = file.Close() // the runtime has its own
+	return c
 }
 
-// exitProcess ends the process in an orderly way.
-func exitProcess(code int) {
-	if supervised != nil {
-		if supervised.crash != "" {
-			_ = os.Remove(supervised.crash)
+// childKey is of the child that a context belongs to.
+type childKey struct{}
+
+// context returns one by which supervise knows that it is in the child.
+func (c *supervisedChild) context(parent context.Context) context.Context {
+	return context.WithValue(parent, childKey{}, c)
+}
+
+// isSupervised reports whether a context is of the child.
+func isSupervised(ctx context.Context) bool {
+	c, _ := ctx.Value(childKey{}).(*supervisedChild)
+	return c != nil
+}
+
+// exit ends the process in an orderly way, and tells a parent.
+func (c *supervisedChild) exit(code int) {
+	if c != nil {
+		if c.crash != "" {
+			_ = os.Remove(c.crash)
 		}
-		_, _ = supervised.orderly.Write([]byte{1})
+		_, _ = c.orderly.Write([]byte{1})
 	}
 	os.Exit(code)
 }

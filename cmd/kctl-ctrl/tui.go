@@ -179,7 +179,7 @@ func (o *tuiOptions) run(ctx context.Context) error {
 	}
 	o.plain = o.plain || dumb
 	if !o.plain {
-		if err, done := supervise(o.IOStreams); done {
+		if err, done := supervise(ctx, o.IOStreams); done {
 			return err
 		}
 	}
