@@ -21,6 +21,7 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/about"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/cliflags"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/console"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/supervise"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/engine/child"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/plan"
 	"github.com/kctl-ctrl/kctl-ctrl/render"
@@ -39,7 +40,7 @@ func (o *execOptions) runScreen(ctx context.Context, mode state.Mode, objects []
 	if err != nil {
 		return err
 	}
-	if err, done := supervise(ctx, o.IOStreams); done {
+	if err, done := supervise.Run(ctx, o.IOStreams); done {
 		return err
 	}
 	command, err := o.screenCommand(args)

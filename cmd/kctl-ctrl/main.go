@@ -14,15 +14,16 @@ import (
 
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/console"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/exit"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/supervise"
 	_ "github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/untranslated"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/sandbox/controlplane"
 )
 
 func main() {
 	controlplane.RunChild() // never returns in the sandbox's child process
-	child := beginSupervised()
+	child := supervise.Begin()
 	streams := genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}
-	child.exit(execute(child.context(context.Background()), os.Args, streams))
+	child.Exit(execute(child.Context(context.Background()), os.Args, streams))
 }
 
 // execute runs one command line and returns its exit code: when the command has ended,

@@ -9,6 +9,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	kubectl "k8s.io/kubectl/pkg/cmd"
 
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/supervise"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/sandbox/controlplane"
 )
 
@@ -18,9 +19,9 @@ import (
 func TestMain(m *testing.M) {
 	controlplane.RunChild()
 	program := func() {
-		child := beginSupervised()
+		child := supervise.Begin()
 		panicOnSignal(child)
-		child.exit(failOnStall(execute(child.context(context.Background()), os.Args, genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr})))
+		child.Exit(failOnStall(execute(child.Context(context.Background()), os.Args, genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr})))
 	}
 	if os.Getenv(asOperator) != "" {
 		os.Exit(operator(context.Background()))

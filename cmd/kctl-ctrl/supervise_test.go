@@ -13,13 +13,14 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/console"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/exit"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/programtest"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/supervise"
 )
 
 // panicVariable in the environment has a goroutine that nobody looks after panic at
 // SIGUSR2, in the process that draws.
 const panicVariable = "KCTL_CTRL_TEST_PANIC"
 
-func panicOnSignal(child *supervisedChild) {
+func panicOnSignal(child *supervise.Child) {
 	if os.Getenv(panicVariable) == "" || child == nil {
 		return
 	}

@@ -23,6 +23,7 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/complete"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/console"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/controllerflags"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/supervise"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/plan"
@@ -179,7 +180,7 @@ func (o *tuiOptions) run(ctx context.Context) error {
 	}
 	o.plain = o.plain || dumb
 	if !o.plain {
-		if err, done := supervise(ctx, o.IOStreams); done {
+		if err, done := supervise.Run(ctx, o.IOStreams); done {
 			return err
 		}
 	}

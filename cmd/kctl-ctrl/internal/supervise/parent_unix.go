@@ -1,6 +1,6 @@
 //go:build unix
 
-package main
+package supervise
 
 import (
 	"bufio"
@@ -33,11 +33,11 @@ func closeOnExec(fd int) { syscall.CloseOnExec(fd) }
 // continue the two as one job.
 var forwarded = []os.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2}
 
-// supervise runs this command line again in a child and waits for its end. It returns
+// Run runs this command line again in a child and waits for its end. It returns
 // done false where there is nothing to supervise: in that child, where the streams are
 // not this process's own terminal, and where no child can be started.
-func supervise(ctx context.Context, streams genericiooptions.IOStreams) (err error, done bool) {
-	if isSupervised(ctx) || streams.In != os.Stdin || streams.Out != os.Stdout || !console.IsTerminal(os.Stdin) {
+func Run(ctx context.Context, streams genericiooptions.IOStreams) (err error, done bool) {
+	if isChild(ctx) || streams.In != os.Stdin || streams.Out != os.Stdout || !console.IsTerminal(os.Stdin) {
 		return nil, false
 	}
 	before, err := term.GetState(int(os.Stdin.Fd()))
@@ -65,14 +65,14 @@ func supervise(ctx context.Context, streams genericiooptions.IOStreams) (err err
 	}
 }
 
-type supervisedProcess struct {
+type process struct {
 	*exec.Cmd
 	// hold is the end of a pipe that closes with this process; orderly is read.
 	hold, orderly *os.File
 	crash         string
 }
 
-func startSupervised() (*supervisedProcess, error) {
+func startSupervised() (*process, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -88,14 +88,14 @@ func startSupervised() (*supervisedProcess, error) {
 		return nil, err
 	}
 	defer tell.Close()
-	c := &supervisedProcess{Cmd: exec.Command(self, os.Args[1:]...), hold: hold, orderly: orderly}
+	c := &process{Cmd: exec.Command(self, os.Args[1:]...), hold: hold, orderly: orderly}
 	if dir, err := about.StateDir(); err == nil && os.MkdirAll(dir, 0o700) == nil {
 		c.crash = filepath.Join(dir, fmt.Sprintf("crash-%d.log", os.Getpid()))
 	}
 	c.Args[0] = os.Args[0]
 	c.Stdin, c.Stdout, c.Stderr = os.Stdin, os.Stdout, os.Stderr
 	c.ExtraFiles = []*os.File{alive, tell} // 3 and 4
-	c.Env = append(os.Environ(), supervisedVariable+"=3,4,"+c.crash)
+	c.Env = append(os.Environ(), variable+"=3,4,"+c.crash)
 	if err := c.Start(); err != nil {
 		_ = hold.Close()
 		_ = orderly.Close()
@@ -105,7 +105,7 @@ func startSupervised() (*supervisedProcess, error) {
 }
 
 // judge tells an orderly end from any other, after which it gives the terminal back.
-func (c *supervisedProcess) judge(end error, before *term.State, streams genericiooptions.IOStreams) error {
+func (c *process) judge(end error, before *term.State, streams genericiooptions.IOStreams) error {
 	code := c.ProcessState.ExitCode()
 	if status, is := c.ProcessState.Sys().(syscall.WaitStatus); is && status.Signaled() {
 		code = 128 + int(status.Signal())
