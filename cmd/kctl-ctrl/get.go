@@ -4,7 +4,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
-	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/cliflags"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/command/get"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/command/get/controllers"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/command/get/informers"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/command/get/leases"
@@ -13,19 +13,7 @@ import (
 )
 
 func newGetCommand(streams genericiooptions.IOStreams) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "get",
-		Short: "List what this program and a cluster have",
-		Args:  cliflags.OnlyCommands,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(
-		controllers.New(streams),
-		leases.New(streams),
-		newGetQueuesCommand(streams),
-		newGetInformersCommand(streams),
-	)
-	return cmd
+	return get.New(controllers.New(streams), leases.New(streams), newGetQueuesCommand(streams), newGetInformersCommand(streams))
 }
 
 func newGetQueuesCommand(streams genericiooptions.IOStreams) *cobra.Command {

@@ -21,6 +21,27 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/controllerflags"
 )
 
+// commands are all that the program has.
+var commands = []func(genericiooptions.IOStreams) *cobra.Command{
+	newTUICommand,
+	newRunCommand,
+	newRecordCommand,
+	replay.New,
+	newDiffCommand,
+	newSandboxCommand,
+	newExecCommand,
+	newGetCommand,
+	revisions.New,
+	tree.New,
+	cascade.New,
+	newWhyCommand,
+	newCacheCommand,
+	rbac.New,
+	newPolicyCommand,
+	info.New,
+	version.New,
+}
+
 // newRoot builds the command tree. invoked is argv[0]: called as kubectl-ctrl,
 // by kubectl, the help says "kubectl ctrl".
 func newRoot(invoked string, streams genericiooptions.IOStreams) *cobra.Command {
@@ -57,26 +78,10 @@ control plane that lives and dies with the command.`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return fmt.Errorf("%w\nsee '%s --help'", err, cmd.CommandPath())
 	})
-	root.AddCommand(
-		newTUICommand(streams),
-		newRunCommand(streams),
-		newRecordCommand(streams),
-		replay.New(streams),
-		newDiffCommand(streams),
-		newSandboxCommand(streams),
-		newExecCommand(streams),
-		newGetCommand(streams),
-		revisions.New(streams),
-		tree.New(streams),
-		cascade.New(streams),
-		newWhyCommand(streams),
-		newCacheCommand(streams),
-		rbac.New(streams),
-		newPolicyCommand(streams),
-		info.New(streams),
-		version.New(streams),
-		controllerflags.NewTopic(),
-	)
+	for _, make := range commands {
+		root.AddCommand(make(streams))
+	}
+	root.AddCommand(controllerflags.NewTopic())
 	cliflags.CheckTopics(root)
 	addCompletions(root)
 	return root
