@@ -62,7 +62,7 @@ type Started struct {
 	Host attach.Host
 	// End ends it.
 	End func()
-	// Missing counts the controllers that cannot run for want of rights, and unsynced are
+	// Missing counts the controllers that cannot run for want of rights, and Unsynced are
 	// the informers that have not synced.
 	Missing  int
 	Unsynced []string
@@ -122,7 +122,7 @@ func (a *Flags) Open(ctx context.Context, streams genericiooptions.IOStreams, cl
 	return a.OpenIn(ctx, streams, one)
 }
 
-// OpenIn is open for one of several contexts.
+// OpenIn is Open for one of several contexts.
 func (a *Flags) OpenIn(ctx context.Context, streams genericiooptions.IOStreams, in cliflags.Cluster) (host attach.Host, closing func(), err error) {
 	if a.Recording.Given() {
 		host, err := a.Recording.Host(streams.ErrOut)
