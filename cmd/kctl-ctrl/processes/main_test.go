@@ -15,7 +15,7 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/programtest"
 )
 
-// The exit codes that the tests are about: docs/flags.md has all.
+// The exit codes that the tests check; docs/safety.md has those of active mode.
 const (
 	exitOK          = 0
 	exitChanged     = 1
