@@ -1,6 +1,6 @@
-// Command kctl-ctrl shows Kubernetes controllers from inside: it runs the real
-// loops of kube-controller-manager, dry beside a cluster or for real on an
-// embedded control plane, and shows what they see and do.
+// Command kctl-ctrl shows Kubernetes controllers from inside: it runs the real controllers of
+// kube-controller-manager, dry on a cluster or for real on an embedded control plane, and
+// shows what they see and do.
 //
 // Called as kubectl-ctrl it is a kubectl plugin, and as kubectl_complete-ctrl the
 // completion of that plugin.

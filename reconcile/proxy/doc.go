@@ -1,6 +1,6 @@
-// Package proxy is a way to an API server for controllers that are programs of
-// their own: it listens on loopback, lets in who has the token of this run, and
-// sends what it is asked on through a transport that has the guard around it.
+// Package proxy gives programs of the user access to an API server: it listens on loopback,
+// accepts requests with the token of this run, and forwards them through a transport that has
+// the guard around it.
 //
 //	clients := proxy.NewClients(taken)
 //	leases := proxy.NewLeases(hub)
@@ -8,39 +8,38 @@
 //	p, err := proxy.Start(proxy.Options{Upstream: rt, Server: url, Clients: clients, Recorder: hub})
 //	// p.Kubeconfig(namespace) is for the controller
 //
-// # Who is let in
+// # Authentication
 //
-// The proxy listens on 127.0.0.1, on a port of its own, with a certificate that an
-// authority made for this run has signed; that authority's key is gone before the
-// first connection. A request needs the run's bearer token, compared in constant
-// time, and is answered 401 otherwise. The token goes no further: the credentials
-// that the server sees are those of the transport.
+// The proxy listens on 127.0.0.1, on its own port, with a certificate signed by an authority
+// that was created for this run; the key of that authority is discarded before the first
+// connection. A request needs the bearer token of the run, compared in constant time, and is
+// answered 401 otherwise. The token is not forwarded: the server sees the credentials of the
+// transport.
 //
-// # What is passed on
+// # Forwarding
 //
-// Requests as they are, by HTTP/2 or HTTP/1.1, with the client's user agent.
-// Answers are flushed as they come, byte for byte, so that a watch is as quick as
-// without the proxy. Bodies of writes are read first, as far as kube-apiserver
-// would read them, because the guard has to. Headers by which front proxies speak
-// for users are taken off; those of impersonation are passed on, or refused where
-// the transport impersonates by itself. Whether a request may leave is decided by
-// the guard and nobody else; protocol upgrades it refuses in every mode, and the
-// proxy carries none even if it did not.
+// Requests are forwarded unchanged, by HTTP/2 or HTTP/1.1, with the client's user agent.
+// Responses are flushed as they arrive, byte for byte, so that a watch is as fast as without
+// the proxy. Bodies of writes are read first, up to kube-apiserver's limit, because the guard
+// needs them. Headers with which front proxies identify users are removed; those of
+// impersonation are forwarded, or refused if the transport impersonates by itself. Only the
+// guard decides whether a request is sent. It refuses protocol upgrades in every mode, and the
+// proxy could not forward them.
 //
-// # What is recorded
+// # Records
 //
-// Writes are recorded by the guard, under the first word of the user agent. Reads
-// become state.ClientRead, aggregated and bounded. A user agent is what a client
-// says of itself: it tells controllers apart, and proves nothing.
+// The guard records writes under the first word of the user agent. Reads become
+// state.ClientRead, aggregated and limited. A client chooses its user agent itself: the user
+// agent distinguishes controllers and proves nothing.
 //
 // # Leases
 //
-// A controller that elects a leader would wait in a dry run for ever: for the
-// leader that runs in the cluster, or for its own write to be stored. Leases
-// answers for the leases that it asks for by name; see there.
+// In a dry run, a controller with leader election would wait forever: for the leader in the
+// cluster, or for its own write to be stored. Leases answers for the leases that it requests by
+// name; see there.
 //
-// # What it cannot do
+// # Limits
 //
-// It is no jail. A program that finds other credentials, a kubeconfig in the home
-// directory for one, and uses them, goes past it.
+// The proxy does not confine the program. If a program finds other credentials, for example a
+// kubeconfig in the home directory, it can bypass the proxy.
 package proxy

@@ -1,47 +1,46 @@
-// Package rights works out the least RBAC role with which a use of this program
-// succeeds, and asks a server which of it the user lacks.
+// Package rights computes the minimal RBAC role for a use of this program, and asks a server
+// which of its permissions the user is missing.
 //
 //	needs := rights.OfLoops(loops, rights.Options{Mode: rights.DryRun})
 //	needs = append(needs, rights.OfVerbs([]string{"leases"})...)
 //	rules := rights.Merge(rights.Confine(needs, namespace))
 //	missing, err := rights.Missing(ctx, client, rules)
 //
-// # What a loop needs
+// # What a controller needs
 //
-// Upstream's bootstrap role of the loop (system:controller:NAME) and list and
-// watch of the types of its informers, which upstream leaves to the role of
-// kube-controller-manager itself: every type. Of these,
+// A controller needs upstream's bootstrap role for it (system:controller:NAME), and list and
+// watch of the types of its informers. Upstream gives the latter to the role of
+// kube-controller-manager itself, for every type. Of these,
 //
 //	observe          get, list and watch of what its informers read
-//	dry-run          what the role and the informers read, the reviews, which
-//	                 are asked in a dry run too, and get of what it changes:
-//	                 the guard answers a change from the object as it is, and
-//	                 where no informer holds that it asks the server
-//	dry-run=server   everything: the API server asks for the same rights with
-//	                 dryRun=All as without. And list of APIServices, to know
+//	dry-run          the reads of the role and of the informers, the reviews, which
+//	                 are sent in a dry run too, and get of what it changes:
+//	                 the guard computes its answer from the current object, and
+//	                 if no informer holds that, it reads it from the server
+//	dry-run=server   everything: the API server checks the same permissions with
+//	                 dryRun=All as without. And list of APIServices, to find
 //	                 which groups honour a dry run
 //	active           everything, and the Lease
 //
-// With loops that impersonate their accounts, the writes and what the role reads
-// are the accounts' business; the user needs the informers, what the guard reads
-// and the right to impersonate.
+// If controllers impersonate their accounts, the writes and the reads of the role need
+// permissions of the accounts; the user needs the permissions for the informers and the reads
+// of the guard, and the permission to impersonate.
 //
-// # What is least
+// # What is minimal
 //
-// A role of upstream's is taken as it is, also where three loops share one, or
-// where it has rights for admission plugins that a server may not have
-// (blockOwnerDeletion, which OwnerReferencesPermissionEnforcement asks
-// x/finalizers for) and for code that has gone since. Rights in the group
-// "extensions" are left out: no server has served it since 1.22.
+// A role of upstream's is copied unchanged, also if three controllers share it, or if it has
+// permissions for admission plugins that a server may not have enabled (blockOwnerDeletion,
+// for which OwnerReferencesPermissionEnforcement checks x/finalizers) or for code that was
+// removed since. Permissions in the group "extensions" are left out: no server has served it
+// since 1.22.
 //
-// The garbage collector, the resource quota controller with its many types, the
-// namespace controller and the storage version migrator need every type: their
-// rules have "*" because nothing less does. The same goes for the verbs that
-// follow owners. RBAC has no right to metadata alone, so that includes Secrets.
+// The garbage collector, the resource quota controller with its many types, the namespace
+// controller and the storage version migrator need every type: their rules have "*" because
+// nothing less is sufficient. The same is true of the commands that follow owners. RBAC has no
+// permission for metadata only, so that includes Secrets.
 //
-// What any authenticated user may by default is not in the role: discovery
-// (system:discovery) and asking what oneself may (system:basic-user).
+// The default permissions of every authenticated user are not in the role: discovery
+// (system:discovery) and self-reviews (system:basic-user).
 //
-// The package links nothing of k8s.io/kubernetes: what upstream says of a loop is
-// handed in.
+// The package links nothing of k8s.io/kubernetes: the caller passes upstream's roles.
 package rights

@@ -1,21 +1,19 @@
-// Package settle knows when the loops have come to rest.
+// Package settle detects when the controllers are settled.
 //
-// Rest is established, not guessed from silence: nothing stands ready or is
-// being processed in any queue, no handler is at work, no key is due within the
-// horizon, every write that reached the server has come back to all handlers on
-// its type, and every probe (the scheduler, the simulated nodes, the
-// provisioner) says that it has nothing to do. And it is looked at twice: some
-// work shows nowhere for a moment (a volume operation before its first write, a
-// status that admission writes), so nothing may change for 50 ms. Where changes
-// that are no work never cease for so long, as the heartbeats of many nodes do
-// not, it is enough that for a second nothing has had to be done.
+// This is verified, not guessed from silence: no key is ready or in flight in any queue, no
+// handler is running, no key is due within the horizon, the watch event of every write that
+// reached the server was delivered to all handlers of its type, and every probe (the
+// scheduler, the simulated nodes, the provisioner) is idle. The check is made twice, because
+// some work is not visible for a moment (a volume operation before its first write, a status
+// that admission writes): nothing may change for 50 ms. If changes that are not work never
+// stop for so long, such as the heartbeats of many nodes, one second without any work is
+// sufficient.
 //
-// A write whose event does not come for five seconds is given up, so that rest
-// is declared without it; see [Writes.TakeUnconfirmed].
+// If the event of a write does not arrive for five seconds, it is no longer waited for; see
+// [Writes.TakeUnconfirmed].
 //
-// Keys due later do not keep the loops from being at rest; they are listed.
-// Work that upstream does in tickers, without a queue, does not count: it never
-// ends.
+// Keys that are due later do not prevent the controllers from being settled; they are listed.
+// Work that upstream does in tickers, without a queue, does not count: it never ends.
 package settle
 
 import (

@@ -1,33 +1,31 @@
-// Package attach lets one-shot verbs look into a kctl-ctrl that is running: what
-// stands in its queues, what its informers hold. A fresh process would have
-// fresh queues, which are empty, and fresh informers, which are never stale.
+// Package attach lets commands read the state of a running kctl-ctrl: the keys in its queues
+// and the contents of its informers. A new process would have new queues, which are empty,
+// and new informers, which are never stale.
 //
-// # Who listens
+// # The server
 //
-// Each process that runs loops listens on one unix socket, from Listen until
-// Close:
+// Each process that runs controllers listens on one unix socket, from Listen until Close:
 //
 //	$XDG_RUNTIME_DIR/kctl-ctrl/attach/4711-k3f9.sock
 //
-// The socket has mode 0600 and its directory 0700; neither may belong to anybody
-// else. The name is made when the socket listens already, so whoever sees it can
-// connect; a socket where nobody answers is left over from a killed process, and
-// Find removes it. See Directories for where they are looked for.
+// The socket has mode 0600 and its directory 0700; both must belong to the user. The name is
+// created when the socket is already listening, so every process that sees it can connect. A
+// socket that does not answer was left by a killed process, and Find removes it. Directories
+// lists where sockets are searched for.
 //
-// # What is said
+// # The protocol
 //
-// A connection carries one question and its answer, each a JSON document on a
-// line:
+// A connection carries one request and its response, each a JSON document on a line:
 //
 //	{"protocol":1,"ask":"queues","queues":{"keys":100}}
 //	{"protocol":1,"process":{…},"queues":[…]}
 //
-// Every answer says which process gives it. A question of another protocol is
-// answered with an error that says which one is spoken. Fields that are not known
-// are left out of account, so they can be added.
+// Every response identifies its process. A request of another protocol version is answered
+// with an error that names the supported version. Unknown fields are ignored, so fields can
+// be added.
 //
-// The answers are plain data of watch/state. Secrets are redacted by the
-// answering side: what is not sent cannot leak.
+// Responses are plain data of watch/state. The server redacts Secrets: what is not sent cannot
+// leak.
 //
-// Nothing that is asked changes anything in the other process.
+// No request changes the other process.
 package attach

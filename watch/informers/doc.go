@@ -1,45 +1,43 @@
-// Package informers runs the informers of what is on the screen, with no loop
-// behind them. A Set belongs to one API server; Open gives a Handle on one type,
-// and the informer ends a while after its last Handle was closed.
+// Package informers runs the informers of the types that the TUI displays, without a
+// controller. A Set belongs to one API server; Open returns a Handle on one type, and the
+// informer ends some time after its last Handle was closed.
 //
-// Each is client-go's own SharedIndexInformer: reflector, RealFIFO, indexer,
-// one handler. Its ListerWatcher is wrapped, and the wrapper is where the rest
-// comes from:
+// Each is client-go's own SharedIndexInformer: reflector, RealFIFO, indexer, one handler. Its
+// ListerWatcher is wrapped, and the wrapper provides the rest:
 //
-//   - First rows. A reflector gathers the whole of a list before anything of it
-//     reaches a handler. The wrapper puts what passes into the index at once, so
-//     that it can be shown while the rest arrives. A first page of 100 is asked
-//     for beside it: it comes at once, and tells how many there are. Until
-//     the informer has synced such rows are provisional; Window.Synced says so.
-//   - Facts: the time of the last event and of the last bookmark, the lists and
-//     watches begun, why the last watch ended.
-//   - Gaps. A list after the first one means that events may have been missed. It
-//     is recorded as a Gap, whatever the reason. A server whose versions went back,
-//     as after a restore of etcd, is listed anew: no watch would tell what is gone.
-//   - Refusals. What the user may not list or watch is tried again after 2
-//     seconds, then after twice as long up to 5 minutes: one request each time.
-//   - Loss of the server. A request without an answer is repeated by the wrapper,
-//     so that it does not count for the reflector's own back-off. That a version
-//     has expired, which a restarted kube-apiserver answers, does: 0.8 seconds
-//     at first, up to 60 where servers restart again and again within two minutes.
-//     One probe for all informers asks whether the server is back,
-//     at once, then every 2 seconds, after a minute every 5; they wait behind
-//     it, and go on when it is ready. Set.Contact tells of it.
+//   - First rows. A reflector collects a whole list before a handler receives anything. The
+//     wrapper adds objects to the index as they arrive, so that they can be displayed while
+//     the rest of the list is read. In parallel it requests a first page of 100, which arrives
+//     at once and contains the total number. Until the informer has synced, such rows are
+//     provisional; Window.Synced reports that.
+//   - Facts: the time of the last event and of the last bookmark, the lists and watches
+//     started, why the last watch ended.
+//   - Gaps. A list after the first one means that events may have been missed. It is recorded
+//     as a Gap, whatever the reason. If the resourceVersion of a server regresses, as after a
+//     restore of etcd, the type is relisted: a watch would not report the objects that are
+//     gone.
+//   - Refusals. If the user is not permitted to list or watch a type, the request is retried
+//     after 2 seconds, then with doubling intervals up to 5 minutes: one request each time.
+//   - Unreachable servers. The wrapper repeats a request without a response, so that it does
+//     not count for the reflector's own back-off. The answer of a restarted kube-apiserver that
+//     a version has expired does count: 0.8 seconds at first, and up to 60 for servers that
+//     restart repeatedly within two minutes. One probe for all informers checks whether the
+//     server is back: at once, then every 2 seconds, after a minute every 5. The informers wait
+//     for it, and continue when the server is ready. Set.Contact reports the state.
 //
 // # Reading
 //
-// Handle.Window gives n rows at an offset of a filtered and sorted view. It costs
-// as much as the rows it gives, times the logarithm of the number of objects. The
-// view by namespace and name is kept always; every other one is built in the
-// background when it is first asked for, and kept up to date event by event. Rows
-// come while it is built. The last few views are kept, so that going back costs
-// nothing.
+// Handle.Window returns n rows at an offset of a filtered and sorted view. Its cost is that of
+// the returned rows, times the logarithm of the number of objects. The view by namespace and
+// name always exists; any other view is built in the background when it is first requested,
+// and updated event by event. Rows are available while it is built. The last few views are
+// kept, so that returning to them costs nothing.
 //
-// Objects are not copied: index and views point to those of the informer's own
-// store, 80 bytes each and 8 for each view. Whatever is given out is a copy, with
-// Secret values hidden. Of Secrets only metadata is held unless the caller wants
-// more, and then with the values hidden before they reach the store; comparing
-// such an object says nothing of its values but by its resourceVersion.
+// Objects are not copied: index and views point to those of the informer's own store, 80 bytes
+// each and 8 for each view. Results are copies, with Secret values redacted. Of Secrets only
+// metadata is stored unless the caller requests more, and then the values are redacted before
+// they reach the store; comparing such an object shows a change of its values only by its
+// resourceVersion.
 //
-// Text is the cluster's: whoever prints a Row, a reason or an object sanitises it.
+// Text comes from the cluster: the code that prints a Row, a reason or an object sanitises it.
 package informers

@@ -1,7 +1,7 @@
-// Package metrics reads what a controller process tells about its work queues in
-// its /metrics text: kube-controller-manager, kube-scheduler, operators made with
-// controller-runtime, this program itself. It parses and compares; it asks nobody:
-// watch/connect has the client.
+// Package metrics reads the workqueue metrics of a controller process from its /metrics
+// text: kube-controller-manager, kube-scheduler, operators built with controller-runtime,
+// this program itself. It parses and compares, and sends no requests: watch/connect has the
+// client.
 //
 //	before, err := metrics.Read(text, time.Now())
 //	after, err := metrics.Read(laterText, time.Now())
@@ -18,23 +18,22 @@
 //	                       unschedulable, gated (k8s.io/kubernetes v1.37.1
 //	                       pkg/scheduler/metrics)
 //
-// No series has the keys of a queue: those are known of this program's own loops
-// only.
+// No series has the keys of a queue: these are available only for the controllers of this
+// program.
 //
-// # What follows from it
+// # What is computed
 //
-// A queue counts an addition when it is not merged, raises its depth with it,
-// lowers it when a worker takes the key, and observes work_duration when the key
-// is given back (client-go v0.37.1 util/workqueue/metrics.go). So
+// A queue counts an add that is not merged, raises its depth with it, lowers it when a
+// worker dequeues the key, and observes work_duration when the key is done (client-go
+// v0.37.1 util/workqueue/metrics.go). So
 //
 //	in flight = adds − depth − observations of work_duration
 //
-// which no metric says by itself. controller-runtime says it, and is believed.
+// which is not a metric of client-go. controller-runtime has such a metric, which is used.
 //
-// Histograms of workqueue_* have a bucket per power of ten. A quantile is told as
-// the bounds of its bucket and not interpolated: a number in between would be
-// made up.
+// Histograms of workqueue_* have a bucket per power of ten. A quantile is reported as the
+// bounds of its bucket and not interpolated, because a number in between would be invented.
 //
-// Numbers that fell between two scrapes belong to a process that was restarted;
-// there are no rates then.
+// Counters that decreased between two scrapes belong to a process that was restarted; then
+// there are no rates.
 package metrics

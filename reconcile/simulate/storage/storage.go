@@ -1,26 +1,23 @@
-// Package storage simulates dynamic provisioning: a default StorageClass, and a
-// provisioner that answers its claims with volumes that exist in the API only.
+// Package storage simulates dynamic provisioning: a default StorageClass, and a provisioner
+// that binds its claims to volumes that exist only in the API.
 //
-// The provisioner is a CSI external-provisioner as far as the cluster can see: the
-// library that those are made of
-// (sigs.k8s.io/sig-storage-lib-external-provisioner/v13@v13.0.0) with a driver
-// that does nothing. The volumes name that driver and nothing else; in
-// particular they have no hostPath, which controllers act on where they run.
-// The persistentvolume-binder controller has to run too: it asks for the volume
-// and binds it.
+// For the cluster, the provisioner is a CSI external-provisioner: it uses the same library
+// (sigs.k8s.io/sig-storage-lib-external-provisioner/v13@v13.0.0) with a driver that does
+// nothing. The volumes refer to that driver and nothing else. In particular they have no
+// hostPath, on which controllers would act on their own machine. The persistentvolume-binder
+// controller must run too: it requests the volume and binds it.
 //
-// Claims are bound at once (volumeBindingMode Immediate). With
-// WaitForFirstConsumer a pod would wait for a whole second more, because the
-// scheduler looks for the binding once a second
+// Claims are bound at once (volumeBindingMode Immediate). With WaitForFirstConsumer a pod
+// would wait for another second, because the scheduler checks the binding once per second
 // (kubernetes/pkg/scheduler/framework/plugins/volumebinding/binder.go@v1.37.1,
 // BindPodVolumes), and a claim without a pod would never be bound.
 //
-// It answers for the provisioners of other StorageClasses too, except
+// It also serves the provisioners of other StorageClasses, except
 // kubernetes.io/no-provisioner.
 //
-// The driver needs no attaching (CSIDriver attachRequired false): nobody answers
-// VolumeAttachments here. Growing a claim is allowed and has no effect: the
-// simulation has no resizer.
+// The driver needs no attaching (CSIDriver attachRequired false): nothing handles
+// VolumeAttachments here. Resizing a claim is allowed and has no effect: the simulation has no
+// resizer.
 package storage
 
 import (
