@@ -39,22 +39,10 @@ func (m *model) lookAround() facts {
 	return f
 }
 
-// settler is a page that brings its rows up to date after each message, and not while
-// it is drawn.
-type settler interface{ settle(*env) }
-
-// settlePage has the page on the screen bring its rows up to date.
-func (m *model) settlePage() {
-	if p, ok := m.page().(settler); ok {
-		p.settle(m.env)
-	}
-}
-
 // settle makes the model what the next picture shows: View asks nobody, and changes
 // nothing that another picture or a key would see.
 func (m *model) settle() {
 	m.facts = m.lookAround()
-	m.settlePage()
 	if m.approvals != nil {
 		m.approvals.settle(m.env)
 	}

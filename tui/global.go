@@ -104,7 +104,7 @@ func (m *model) filter() tea.Cmd {
 		if err := apply(text); err != nil {
 			return complain(err.Error())
 		}
-		return send(pageMsg{m.shown, cursorMsg{}})
+		return nil
 	}}, func(text string) { _ = apply(text) }) // half a pattern is no error yet
 	return nil
 }

@@ -33,8 +33,7 @@ func (m *model) View() string {
 	if m.env.Player != nil {
 		bottom = append([]string{m.playline(w)}, bottom...)
 	}
-	const top = 3
-	room := h - top - len(bottom)
+	room := m.bodyHeight()
 	var body []string
 	if m.text != nil {
 		body = m.text.View(t, w, room)
@@ -46,6 +45,15 @@ func (m *model) View() string {
 	// The title says how far down the body is, so it comes after it.
 	lines := append([]string{m.headline(w), m.tabs(w), m.titleLine(w)}, body...)
 	return strings.Join(append(lines, bottom...), "\n")
+}
+
+// bodyHeight is the height of what is between the title and the footer.
+func (m *model) bodyHeight() int {
+	const top, bottom = 3, 1
+	if m.env.Player != nil {
+		return m.height - top - bottom - 1
+	}
+	return m.height - top - bottom
 }
 
 // badge is the mode in a word that cannot be missed.

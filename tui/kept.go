@@ -92,13 +92,13 @@ func (r keptRows[T]) Find(id string) int {
 	return -1
 }
 
-func (r keptRows[T]) at(l *widget.List) (T, bool) {
-	l.Sync(r)
-	if l.Cursor < 0 || l.Cursor >= len(r.items) {
+func (r keptRows[T]) at(l widget.List) (T, bool) {
+	at := l.At(r)
+	if at < 0 {
 		var none T
 		return none, false
 	}
-	return r.items[r.index(l.Cursor)], true
+	return r.items[r.index(at)], true
 }
 
 func entryID(seq uint64) string { return strconv.FormatUint(seq, 10) }

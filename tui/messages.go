@@ -44,8 +44,11 @@ type (
 	shownMsg struct{}
 	// hiddenMsg: it left it.
 	hiddenMsg struct{}
-	// cursorMsg: the page's cursor has moved.
-	cursorMsg struct{}
+	// changedMsg: the user has done something to the page: moved its cursor, typed a
+	// filter, pressed a key of it.
+	changedMsg struct{}
+	// sizeMsg is the size in which pages are drawn.
+	sizeMsg struct{ w, h int }
 )
 
 // Messages that pages send to the root.

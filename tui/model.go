@@ -155,7 +155,7 @@ func (m *model) update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
 		m.width, m.height = msg.Width, msg.Height
-		return m, nil
+		return m, m.all(sizeMsg{m.width, m.bodyHeight()})
 	case tea.KeyMsg:
 		return m, m.keys(msg)
 	case nextMsg:
@@ -331,11 +331,11 @@ func (m *model) name(id pageID) string {
 // back leaves what was drilled into, a filter, or the page.
 func (m *model) back() tea.Cmd {
 	if m.page().back() {
-		return m.page().update(cursorMsg{}, m.env)
+		return m.page().update(changedMsg{}, m.env)
 	}
 	if f := m.page().filtering(); f != nil && f.current.Text != "" {
 		f.set(widget.Filter{})
-		return nil
+		return m.page().update(changedMsg{}, m.env)
 	}
 	if n := len(m.visited); n > 0 {
 		to := m.visited[n-1]

@@ -23,7 +23,6 @@ func (m *model) keys(msg tea.KeyMsg) tea.Cmd {
 	var cmds []tea.Cmd
 	for _, r := range msg.Runes {
 		cmds = append(cmds, m.atOnce(m.key(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune{r}, Alt: msg.Alt})))
-		m.settlePage()
 	}
 	return tea.Batch(cmds...)
 }
@@ -36,7 +35,6 @@ func (m *model) atOnce(cmd tea.Cmd) tea.Cmd {
 		return cmd
 	}
 	_, cmd = m.update(msg)
-	m.settlePage()
 	return m.atOnce(cmd)
 }
 
@@ -73,11 +71,14 @@ func (m *model) key(msg tea.KeyMsg) tea.Cmd {
 	if m.approvals != nil {
 		return m.approvals.pressed(m, key)
 	}
-	if a, ok := find(m.page().actions(m.env), key); ok {
-		return m.do(a)
+	p := m.page()
+	if a, ok := find(p.actions(m.env), key); ok {
+		cmd := m.do(a)
+		changed := p.update(changedMsg{}, m.env)
+		return tea.Batch(m.atOnce(cmd), changed)
 	}
-	if m.page().key(key, m.env) {
-		return m.page().update(cursorMsg{}, m.env)
+	if p.key(key, m.env) {
+		return p.update(changedMsg{}, m.env)
 	}
 	if a, ok := find(m.actions(), key); ok {
 		return m.do(a)
@@ -115,6 +116,9 @@ func (m *model) typing(msg tea.KeyMsg) tea.Cmd {
 			kept := slices.DeleteFunc(m.typed[p.Label], func(s string) bool { return s == entered })
 			m.typed[p.Label] = append(kept[max(len(kept)-99, 0):], entered)
 		}
+	}
+	if p.Live != nil { // it filters while one types
+		return tea.Batch(m.atOnce(cmd), m.page().update(changedMsg{}, m.env))
 	}
 	return cmd
 }

@@ -23,9 +23,13 @@ const (
 // page is one of the screens. All its methods run on the goroutine of the
 // program; what takes time is a tea.Cmd whose result comes back to update
 // wrapped in a pageMsg.
+//
+// A page works out what it shows in update. The methods that draw or describe it
+// (view, title, actions, under, filtering) are pure: they read the snapshot, the
+// page and the time, change nothing and ask nobody.
 type page interface {
-	// update takes what commands of the page brought, and snapshotMsg, tickMsg
-	// and sizeMsg; keys come by actions and by key.
+	// update takes what commands of the page brought, and the messages that every
+	// page gets; keys come by actions and by key, and changedMsg after them.
 	update(msg tea.Msg, e *env) tea.Cmd
 	// key takes keys that no action has, such as the cursor's; false where it
 	// means nothing here.

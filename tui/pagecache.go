@@ -28,11 +28,12 @@ type cacheLevel struct {
 	loading, again bool
 	failed         error
 	columns        []string
-	// stats are the informer's.
-	stats state.StoreStats
-	// drawn is the detail of the object that shown names, with its version.
-	shown string
-	drawn []widget.Line
+	stats          state.StoreStats
+	// wide: there is room for the object under the cursor beside the list. drawn is
+	// the object that shown names, with its version; drawing is the one asked for.
+	wide           bool
+	shown, drawing string
+	drawn          []widget.Line
 }
 
 // shownAtFirst are the columns before the user chooses. A journal knows no status.
@@ -65,6 +66,7 @@ type cacheLoaded struct {
 	query    CacheQuery
 	window   CacheWindow
 	edition  uint64
+	stats    state.StoreStats
 	selected string
 	at       int
 	found    bool
@@ -90,6 +92,7 @@ func (c *cacheLevel) load(e *env) tea.Cmd {
 			}
 		}
 		m.window, m.err = cache.Window(query, max(at-2*height, 0), 4*height)
+		m.stats = cache.Stats()
 		return pageMsg{pageInformers, m}
 	}
 }
@@ -101,10 +104,23 @@ func splitKey(key string) (namespace, name string) {
 	return "", key
 }
 
+// update sees to it that the window and the object beside it are those of the cursor.
 func (c *cacheLevel) update(msg tea.Msg, e *env) tea.Cmd {
+	cmd := c.answer(msg, e)
+	return tea.Batch(cmd, c.drawObject())
+}
+
+func (c *cacheLevel) answer(msg tea.Msg, e *env) tea.Cmd {
 	switch msg := msg.(type) {
 	case cacheLoaded:
 		return c.take(msg, e)
+	case cacheDrawn:
+		if msg.of == c && msg.id == c.drawing {
+			c.shown, c.drawn, c.drawing = msg.id, msg.lines, ""
+		}
+	case sizeMsg:
+		c.wide = msg.w >= widget.Wide
+		c.list.Resize(msg.h)
 	case shownMsg:
 		return c.load(e)
 	case snapshotMsg, tickMsg:
@@ -114,7 +130,7 @@ func (c *cacheLevel) update(msg tea.Msg, e *env) tea.Cmd {
 		if c.cache.Edition() != c.edition || !c.window.Built || !c.window.Synced {
 			return c.load(e)
 		}
-	case cursorMsg:
+	case changedMsg:
 		if !c.covered() || c.query != queryOf(c.filter, c.query) {
 			c.query = queryOf(c.filter, c.query)
 			return c.load(e)
@@ -143,7 +159,7 @@ func (c *cacheLevel) take(m cacheLoaded, e *env) tea.Cmd {
 	if m.query == c.query {
 		c.failed = m.err
 		if m.err == nil {
-			c.window, c.edition = m.window, m.edition
+			c.window, c.edition, c.stats = m.window, m.edition, m.stats
 			if m.found && m.selected == c.list.Selected {
 				c.list.Top += m.at - c.list.Cursor
 				c.list.Cursor = m.at
@@ -225,43 +241,66 @@ func (c *cacheLevel) view(e *env, w, h int) []string {
 	}
 	rows := cacheRows{c, e}
 	return widget.Beside(e.Theme, w, h, func(w, h int) []string { return c.list.View(e.Theme, rows, w, h, empty) },
-		func(w int) []widget.Line { return c.detail() })
-}
-
-// settle looks at the informer and at the object under the cursor.
-func (c *cacheLevel) settle() {
-	c.stats = c.cache.Stats()
-	row, ok := cacheRows{cacheLevel: c}.row(c.list.Cursor)
-	if !ok {
-		c.shown, c.drawn = "", nil
-		return
-	}
-	if id := row.Key() + " " + row.ResourceVersion; id != c.shown || c.drawn == nil {
-		c.shown, c.drawn = id, c.draw(row)
-	}
+		func(w int) []widget.Line { return c.detail(e) })
 }
 
 // detail is the object under the cursor in short, for a wide screen.
-func (c *cacheLevel) detail() []widget.Line { return c.drawn }
+func (c *cacheLevel) detail(*env) []widget.Line {
+	row, ok := c.current()
+	switch {
+	case !ok:
+		return nil
+	case versionID(row) == c.shown:
+		return c.drawn
+	}
+	return []widget.Line{widget.Heading(row.String())}
+}
 
-func (c *cacheLevel) draw(row CacheRow) []widget.Line {
-	o, ok := c.cache.Object(row.Namespace, row.Name)
+// cacheDrawn brings the object under the cursor.
+type cacheDrawn struct {
+	of    *cacheLevel
+	id    string
+	lines []widget.Line
+}
+
+// versionID tells a row of an object from one of its other versions.
+func versionID(row CacheRow) string { return row.Key() + " " + row.ResourceVersion }
+
+// drawObject reads the object under the cursor, where it is shown and another one
+// than before. One that comes too late is dropped.
+func (c *cacheLevel) drawObject() tea.Cmd {
+	row, ok := c.current()
+	id := versionID(row)
+	if !c.wide || !ok || id == c.shown || id == c.drawing {
+		return nil
+	}
+	c.drawing = id
+	cache := c.cache
+	return func() tea.Msg {
+		return pageMsg{pageInformers, cacheDrawn{c, id, objectLines(cache, row)}}
+	}
+}
+
+func objectLines(cache Cache, row CacheRow) []widget.Line {
+	out := []widget.Line{widget.Heading(row.String())}
+	o, ok := cache.Object(row.Namespace, row.Name)
 	if !ok || o.Content == nil {
-		return []widget.Line{widget.Heading(row.String())}
+		return out
 	}
 	text, err := render.YAML(o.Content)
 	if err != nil {
-		return []widget.Line{widget.Heading(row.String()), {widget.Bad.Of(" " + err.Error())}}
+		return append(out, widget.Line{widget.Bad.Of(" " + err.Error())})
 	}
-	out := []widget.Line{widget.Heading(row.String())}
 	for _, s := range strings.SplitN(text, "\n", 200) {
 		out = append(out, widget.Line{widget.Text.Of(" " + s)})
 	}
 	return out
 }
 
+func (c *cacheLevel) current() (CacheRow, bool) { return cacheRows{cacheLevel: c}.row(c.list.Cursor) }
+
 func (c *cacheLevel) under() subject {
-	row, ok := cacheRows{cacheLevel: c}.row(c.list.Cursor)
+	row, ok := c.current()
 	if !ok {
 		return subject{}
 	}

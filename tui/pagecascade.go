@@ -52,6 +52,7 @@ func (p *treePage) preview(e *env, o document.OwnedObject) tea.Cmd {
 			{Title: "STEP", Right: true}, {Title: "FATE", Min: 8}, {Title: "OBJECT", Grow: true, Min: 24}, {Title: "WHY", Grow: true, Min: 20},
 		}},
 	}
+	p.cascade.list.Resize(p.height)
 	return p.cascade.choose(e, document.CascadeBackground)
 }
 
@@ -148,7 +149,7 @@ func (v *cascadeView) title(e *env) string {
 
 func (v *cascadeView) current() (document.CascadeObject, bool) {
 	rows := v.rows()
-	return rows.At(&v.list)
+	return rows.At(v.list)
 }
 
 func (v *cascadeView) under() subject {

@@ -202,7 +202,7 @@ func (p *controllersPage) title(e *env) string {
 }
 
 func (p *controllersPage) current(e *env) *state.Controller {
-	c, _ := p.rows(e).At(&p.list)
+	c, _ := p.rows(e).At(p.list)
 	return c
 }
 

@@ -19,11 +19,15 @@ type informersPage struct {
 	base
 	list widget.List
 	// stores were asked for last; a replay has what its snapshots tell.
-	stores  []state.StoreStats
+	stores []state.StoreStats
+	// items are the rows, sorted.
+	items   []state.StoreStats
 	asking  bool
 	opened  *cacheLevel
 	opening string
 	asked   stale
+	// size is that of the page.
+	size sizeMsg
 }
 
 func newInformersPage() page {
@@ -41,8 +45,8 @@ func newInformersPage() page {
 	}}}
 }
 
-// rows joins what the journal tells of informers with what the stores do.
-func (p *informersPage) rows(e *env) widget.Slice[state.StoreStats] {
+// refresh joins what the journal tells of informers with what the stores do.
+func (p *informersPage) refresh(e *env) {
 	items := slices.Clone(p.stores)
 	for name, in := range e.snap.Informers.All() {
 		if !slices.ContainsFunc(items, func(s state.StoreStats) bool { return s.Type == name }) {
@@ -53,7 +57,12 @@ func (p *informersPage) rows(e *env) widget.Slice[state.StoreStats] {
 	slices.SortFunc(items, func(a, b state.StoreStats) int {
 		return cmp.Or(cmp.Compare(a.Type, b.Type), cmp.Compare(storeID(a), storeID(b)))
 	})
-	return widget.Slice[state.StoreStats]{Items: items, IDOf: storeID, CellsOf: func(s state.StoreStats) []widget.Cell { return p.cells(e, s) }}
+	p.items = items
+	p.list.Sync(p.rows(e))
+}
+
+func (p *informersPage) rows(e *env) widget.Slice[state.StoreStats] {
+	return widget.Slice[state.StoreStats]{Items: p.items, IDOf: storeID, CellsOf: func(s state.StoreStats) []widget.Cell { return p.cells(e, s) }}
 }
 
 // storeID tells several informers of a type apart.
@@ -171,10 +180,19 @@ type cacheOpened struct {
 type storesMsg []state.StoreStats
 
 func (p *informersPage) update(msg tea.Msg, e *env) tea.Cmd {
+	cmd := p.answer(msg, e)
+	p.refresh(e)
+	return cmd
+}
+
+func (p *informersPage) answer(msg tea.Msg, e *env) tea.Cmd {
 	switch msg := msg.(type) {
 	case storesMsg:
 		p.stores, p.asking = msg, false
 		return nil
+	case sizeMsg:
+		p.list.Resize(msg.h)
+		p.size = msg
 	case cacheOpened:
 		return p.take(msg, e)
 	case hiddenMsg:
@@ -230,6 +248,7 @@ func (p *informersPage) take(msg cacheOpened, e *env) tea.Cmd {
 	}
 	p.close()
 	p.opened = newCacheLevel(msg.typ, msg.cache)
+	_ = p.opened.update(p.size, e) // there are no rows to draw yet
 	if msg.to.object.Name != "" {
 		p.opened.list.Seek(msg.to.object.Key())
 	}
@@ -249,13 +268,7 @@ func (p *informersPage) close() {
 	}
 }
 
-func (p *informersPage) settle(*env) {
-	if p.opened != nil {
-		p.opened.settle()
-	}
-}
-
-func (p *informersPage) current(e *env) (state.StoreStats, bool) { return p.rows(e).At(&p.list) }
+func (p *informersPage) current(e *env) (state.StoreStats, bool) { return p.rows(e).At(p.list) }
 
 func (p *informersPage) key(key string, e *env) bool {
 	if p.opened != nil {

@@ -96,7 +96,16 @@ func newsOf(list state.LeaseList, history leaseHistory, now time.Time) leaseNews
 }
 
 func (p *leasesPage) update(msg tea.Msg, e *env) tea.Cmd {
+	cmd := p.answer(msg, e)
+	p.sort(e)
+	p.list.Sync(p.rows(e))
+	return cmd
+}
+
+func (p *leasesPage) answer(msg tea.Msg, e *env) tea.Cmd {
 	switch msg := msg.(type) {
+	case sizeMsg:
+		p.list.Resize(msg.h)
 	case shownMsg:
 		return tea.Batch(p.look(e, msg), p.follow(e))
 	case leasesMsg:
@@ -182,7 +191,7 @@ func leasesOf(s *state.Snapshot) []state.LeaseStatus {
 }
 
 func (p *leasesPage) current(e *env) (leaseRow, bool) {
-	r, ok := p.rows(e).At(&p.list)
+	r, ok := p.rows(e).At(p.list)
 	return r.at(e.now.Add(p.ahead)), ok
 }
 
@@ -302,6 +311,7 @@ func (p *leasesPage) focus(s subject, e *env) (tea.Cmd, bool) {
 	}
 	p.filter, p.nodes = widget.Filter{}, p.nodes || s.object.Namespace == "kube-node-lease"
 	p.list.Seek(s.object.Key())
+	p.sort(e)
 	p.list.Sync(p.rows(e))
 	return nil, true
 }
@@ -309,6 +319,5 @@ func (p *leasesPage) focus(s subject, e *env) (tea.Cmd, bool) {
 func (p *leasesPage) alarm(e *env) string { return p.history.alarm(e.now.Add(p.ahead)) }
 
 func (p *leasesPage) plain(e *env) []plainRow {
-	p.settle(e)
 	return plainRows(&p.list, p.rows(e))
 }

@@ -35,8 +35,6 @@ func (p *leasesPage) rows(e *env) widget.Slice[leaseRow] {
 	return widget.Slice[leaseRow]{Items: p.sorted.items, IDOf: leaseRow.id, CellsOf: func(r leaseRow) []widget.Cell { return p.cells(e, r.at(e.now.Add(p.ahead))) }}
 }
 
-func (p *leasesPage) settle(e *env) { p.sort(e) }
-
 // at judges the lease of a row.
 func (r leaseRow) at(now time.Time) leaseRow {
 	r.LeaseStatus = r.At(now)

@@ -126,14 +126,6 @@ func (p *queuesPage) update(msg tea.Msg, e *env) tea.Cmd {
 	return p.refresh(e, msg)
 }
 
-// settle sorts few keys at once: a filter is typed, which no message tells.
-func (p *queuesPage) settle(e *env) {
-	if e.snap.Keys.Len()+e.snap.Done.Len() <= manyKeys {
-		_ = p.refresh(e, nil)
-	}
-	p.list.Sync(p.rows(e))
-}
-
 func (p *queuesPage) rows(e *env) keyRows {
 	return keyRows{p.order, e.snap, func(_ string, k *state.Key) []widget.Cell { return p.cells(e, k) }}
 }

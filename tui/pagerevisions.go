@@ -71,7 +71,12 @@ func (p *revisionsPage) update(msg tea.Msg, e *env) tea.Cmd {
 		p.asking.stop()
 		p.one.stop()
 		p.texts.next()
-	case snapshotMsg, tickMsg, cursorMsg:
+	case sizeMsg:
+		p.list.Resize(msg.h)
+	case changedMsg:
+		p.list.Sync(p.rows)
+		return p.askIfDue(e, msg)
+	case snapshotMsg, tickMsg:
 		return p.askIfDue(e, msg)
 	case answer[[]state.RevisionList]:
 		if p.asking.done(msg.round, e.now, msg.err) {
@@ -270,11 +275,11 @@ func (p *revisionsPage) title(e *env) string {
 }
 
 func (p *revisionsPage) current() *revisionRow {
-	p.list.Sync(p.rows)
-	if p.list.Cursor >= len(p.rows.rows) {
+	at := p.list.At(p.rows)
+	if at < 0 {
 		return nil
 	}
-	return &p.rows.rows[p.list.Cursor]
+	return &p.rows.rows[at]
 }
 
 func (p *revisionsPage) view(e *env, w, h int) []string {

@@ -26,6 +26,8 @@ type timelinePage struct {
 	story *story
 	wide  bool
 	shown bool
+	// height is that of the page.
+	height int
 
 	// lines are the journal's for plain, made by printer as entries come.
 	printer *render.Journal
@@ -84,17 +86,18 @@ func (p *timelinePage) shows(snap *state.Snapshot, e state.Entry) bool {
 	return (p.scope == "" || d.Source == p.scope) && p.filter.Matches(d.Source, d.Subject, d.Text)
 }
 
-func (p *timelinePage) rows(e *env) keptRows[state.Entry] {
-	return keptRows[state.Entry]{&p.kept, false, func(entry state.Entry) []widget.Cell { return entryCells(e, entry) }}
-}
-
-// settle takes over what is new, and follows it where the cursor is at the end.
-func (p *timelinePage) settle(e *env) {
+// refresh takes over what is new. A cursor on the last entry stays on the last.
+func (p *timelinePage) refresh(e *env) {
 	rows := p.rows(e)
 	follows := p.list.Cursor >= rows.Len()-1
 	if p.kept.look(e.snap, e.snap.Recent, func(entry state.Entry) bool { return p.shows(e.snap, entry) }) && follows {
 		p.list.Selected, p.list.Cursor = "", rows.Len()-1
 	}
+	p.list.Sync(p.rows(e))
+}
+
+func (p *timelinePage) rows(e *env) keptRows[state.Entry] {
+	return keptRows[state.Entry]{&p.kept, false, func(entry state.Entry) []widget.Cell { return entryCells(e, entry) }}
 }
 
 // across fills the rest of a row.
@@ -166,18 +169,27 @@ func (p *timelinePage) title(e *env) string {
 	return text
 }
 
-func (p *timelinePage) current(e *env) (state.Entry, bool) { return p.rows(e).at(&p.list) }
+func (p *timelinePage) current(e *env) (state.Entry, bool) { return p.rows(e).at(p.list) }
 
 func (p *timelinePage) update(msg tea.Msg, e *env) tea.Cmd {
-	switch msg.(type) {
+	switch msg := msg.(type) {
 	case shownMsg:
 		p.shown = true
 	case hiddenMsg:
 		p.shown = false
+	case sizeMsg:
+		p.wide, p.height = msg.w >= widget.Wide, msg.h
+		p.list.Resize(msg.h)
 	default:
 		if p.linked(msg) && p.story != nil {
 			p.story.tell(p.links, p.detail)
 		}
+	}
+	if p.story != nil {
+		p.story.list.Resize(p.height)
+		p.story.list.Sync(p.story.rows(e))
+	} else if p.shown {
+		p.refresh(e)
 	}
 	if p.shown && (p.wide || p.story != nil) {
 		return p.want(e, msg)
@@ -193,7 +205,6 @@ func (p *timelinePage) key(key string, e *env) bool {
 }
 
 func (p *timelinePage) view(e *env, w, h int) []string {
-	p.wide = w >= widget.Wide
 	if p.story != nil {
 		rows := p.story.rows(e)
 		return widget.Beside(e.Theme, w, h, func(w, h int) []string { return p.story.list.View(e.Theme, rows, w, h, p.story.empty()) },
@@ -293,16 +304,17 @@ func (p *timelinePage) focus(s subject, e *env) (tea.Cmd, bool) {
 		p.story, p.scope, p.filter = nil, s.controller, widget.Filter{}
 		p.kept.again()
 		p.list.Selected, p.list.Cursor = "", 1<<30
+		p.refresh(e)
 		return nil, true
 	case s.kind == onEvent && s.seq != 0:
 		p.story, p.scope, p.filter, p.detail = nil, "", widget.Filter{}, state.DetailAll
 		p.kept.again()
-		p.settle(e)
+		p.refresh(e)
 		rows := p.rows(e)
 		if rows.Find(entryID(s.seq)) < 0 && !p.renewals {
 			p.renewals = true
 			p.kept.again()
-			p.settle(e)
+			p.refresh(e)
 			rows = p.rows(e)
 		}
 		if at := rows.Find(entryID(s.seq)); at >= 0 {

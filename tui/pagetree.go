@@ -37,6 +37,8 @@ type treePage struct {
 	// follow is where the cursor goes with the next answer.
 	follow *state.Ref
 	shown  bool
+	// height is that of the page.
+	height int
 
 	cascade *cascadeView
 }
@@ -70,12 +72,19 @@ func (p *treePage) update(msg tea.Msg, e *env) tea.Cmd {
 	case hiddenMsg:
 		p.shown = false
 		p.asking.stop()
+	case sizeMsg:
+		p.height = msg.h
+		p.list.Resize(msg.h)
+		if p.cascade != nil {
+			p.cascade.list.Resize(msg.h)
+		}
 	case snapshotMsg:
 		return p.moved(e)
 	case tickMsg:
 		p.ticks++
 		return p.askIfDue(e)
-	case cursorMsg:
+	case changedMsg:
+		p.list.Sync(p.rows)
 		if p.tree == nil { // back has left it
 			return p.askIfDue(e)
 		}
@@ -327,11 +336,11 @@ func (p *treePage) title(e *env) string {
 }
 
 func (p *treePage) current() *treeRow {
-	p.list.Sync(p.rows)
-	if p.list.Cursor >= len(p.rows.rows) {
+	at := p.list.At(p.rows)
+	if at < 0 {
 		return nil
 	}
-	return &p.rows.rows[p.list.Cursor]
+	return &p.rows.rows[at]
 }
 
 func (p *treePage) view(e *env, w, h int) []string {

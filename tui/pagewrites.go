@@ -55,12 +55,13 @@ func (p *writesPage) shows(w *state.Write) bool {
 	return p.filter.Matches(w.Controller, w.Cause.Key, w.Verb, writeObject(w.WriteFinished), w.Object.Type(), resultWord(w.WriteFinished), w.Message)
 }
 
-// settle takes over what is new, and follows it where the cursor is at the top.
-func (p *writesPage) settle(e *env) {
+// refresh takes over what is new. A cursor on the newest write stays on the newest.
+func (p *writesPage) refresh(e *env) {
 	follows := p.list.Cursor == 0
 	if p.kept.look(e.snap, e.snap.Writes, p.shows) && follows {
 		p.list.Selected, p.list.Top = "", 0
 	}
+	p.list.Sync(p.rows(e))
 }
 
 func (p *writesPage) rows(e *env) keptRows[*state.Write] {
@@ -95,20 +96,27 @@ func (p *writesPage) title(e *env) string {
 }
 
 func (p *writesPage) current(e *env) *state.Write {
-	w, _ := p.rows(e).at(&p.list)
+	w, _ := p.rows(e).at(p.list)
 	return w
 }
 
 func (p *writesPage) update(msg tea.Msg, e *env) tea.Cmd {
-	switch msg.(type) {
+	switch msg := msg.(type) {
 	case shownMsg:
 		p.shown = true
 	case hiddenMsg:
 		p.shown = false
+	case sizeMsg:
+		p.wide = msg.w >= widget.Wide
+		p.list.Resize(msg.h)
 	default:
 		p.linked(msg)
 	}
-	if p.shown && p.wide {
+	if !p.shown {
+		return nil
+	}
+	p.refresh(e)
+	if p.wide {
 		return p.want(e, msg)
 	}
 	return nil
@@ -117,7 +125,6 @@ func (p *writesPage) update(msg tea.Msg, e *env) tea.Cmd {
 func (p *writesPage) key(key string, e *env) bool { return p.list.Key(p.rows(e), key) }
 
 func (p *writesPage) view(e *env, w, h int) []string {
-	p.wide = w >= widget.Wide
 	rows := p.rows(e)
 	return widget.Beside(e.Theme, w, h, func(w, h int) []string { return p.list.View(e.Theme, rows, w, h, p.empty()) },
 		func(w int) []widget.Line {
@@ -218,8 +225,8 @@ func (p *writesPage) focus(s subject, e *env) (tea.Cmd, bool) {
 	}
 	p.scope, p.filter = scope, widget.Filter{}
 	p.kept.again()
-	p.settle(e)
 	p.list.ToTop()
+	p.refresh(e)
 	rows := p.rows(e)
 	if at := rows.Find(entryID(s.seq)); s.kind == onWrite && at >= 0 {
 		p.list.To(rows, at)
@@ -228,7 +235,6 @@ func (p *writesPage) focus(s subject, e *env) (tea.Cmd, bool) {
 }
 
 func (p *writesPage) plain(e *env) []plainRow {
-	p.settle(e)
 	rows := plainRows(&p.list, p.rows(e))
 	for i := range rows {
 		rows[i].history = true

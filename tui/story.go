@@ -18,7 +18,9 @@ type story struct {
 	// apart has the groups whose members are shown one by one.
 	apart map[string]bool
 
-	links    *state.Links
+	links *state.Links
+	// found: the cursor has been put on what the story is about.
+	found    bool
 	branches []*state.Branch
 	all      []*storyRow
 	// items are those of all that the filter shows.
@@ -63,13 +65,13 @@ func (s *story) tell(links *state.Links, detail state.Detail) {
 	if links == nil {
 		return
 	}
-	first := s.links == nil
 	s.links = links
 	s.branches = state.Story(s.hops(), detail, func(id string) bool { return s.apart[id] })
 	s.draw()
-	if first {
+	if !s.found { // links of an earlier snapshot may not have it
 		if at := slices.IndexFunc(s.items, func(r *storyRow) bool { return r.branch != nil && r.branch.Asked }); at >= 0 {
 			s.list.Seek(s.items[at].id)
+			s.found = true
 		}
 	}
 }
@@ -217,11 +219,11 @@ func (s *story) title(detail string) string {
 func total(root *state.Branch) time.Duration { return max(root.Last().Sub(root.First().Start), 0) }
 
 func (s *story) current(e *env) *storyRow {
-	s.list.Sync(s.rows(e))
-	if s.list.Cursor < 0 || s.list.Cursor >= len(s.items) {
+	at := s.list.At(s.rows(e))
+	if at < 0 {
 		return nil
 	}
-	return s.items[s.list.Cursor]
+	return s.items[at]
 }
 
 func (s *story) rows(e *env) storyRows { return storyRows{s, e} }

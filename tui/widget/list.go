@@ -41,7 +41,7 @@ type List struct {
 	// was last looked up, Top the place of the first row on the screen.
 	Selected    string
 	Cursor, Top int
-	// Height is how many rows were drawn last.
+	// Height is how many rows are drawn, as Resize said last.
 	Height int
 	// sought: the cursor is to go to Selected, wherever that row is.
 	sought bool
@@ -130,10 +130,23 @@ func (l *List) Key(r Rows, key string) bool {
 	return true
 }
 
+// At is the place of the row under the cursor; -1 where there is none.
+func (l List) At(r Rows) int {
+	l.Sync(r)
+	if l.Cursor < 0 || l.Cursor >= r.Len() {
+		return -1
+	}
+	return l.Cursor
+}
+
+// Resize says in how many lines the list will be drawn, its titles among them.
+func (l *List) Resize(h int) { l.Height = max(h-1, 1) }
+
 // View draws the titles and the rows in exactly h lines of w cells. It asks for
-// at most h rows.
-func (l *List) View(t *Theme, r Rows, w, h int, empty string) []string {
-	l.Height = max(h-1, 1)
+// at most h rows, and changes nothing: what it draws of rows that came since the
+// last Sync is not kept.
+func (l List) View(t *Theme, r Rows, w, h int, empty string) []string {
+	l.Resize(h)
 	l.Sync(r)
 	n := r.Len()
 	end := min(l.Top+l.Height, n)
@@ -166,7 +179,7 @@ const marker = "> "
 
 const gap = 2
 
-func (l *List) draw(t *Theme, cells []Cell, widths []int, w int, selected bool) string {
+func (l List) draw(t *Theme, cells []Cell, widths []int, w int, selected bool) string {
 	over, lead := Text, strings.Repeat(" ", len(marker))
 	if selected {
 		over, lead = Selected, marker
@@ -204,7 +217,7 @@ func (l *List) draw(t *Theme, cells []Cell, widths []int, w int, selected bool) 
 }
 
 // widths shares w among the columns, by what the window needs.
-func (l *List) widths(window [][]Cell, w int) []int {
+func (l List) widths(window [][]Cell, w int) []int {
 	widths := make([]int, len(l.Columns))
 	for i, c := range l.Columns {
 		widths[i] = max(c.Min, render.Width(c.Title))
@@ -234,7 +247,7 @@ func (l *List) widths(window [][]Cell, w int) []int {
 	return widths
 }
 
-func (l *List) need(widths []int) int {
+func (l List) need(widths []int) int {
 	sum, shown := 0, 0
 	for _, v := range widths {
 		if v > 0 {
@@ -246,7 +259,7 @@ func (l *List) need(widths []int) int {
 
 // floor is the least width of the columns that are left: those that grow may be
 // cut to their min.
-func (l *List) floor(widths []int) int {
+func (l List) floor(widths []int) int {
 	low := make([]int, len(widths))
 	for i, v := range widths {
 		low[i] = v
@@ -258,7 +271,7 @@ func (l *List) floor(widths []int) int {
 }
 
 // shrink cuts the columns that grow, the widest first, until all fit.
-func (l *List) shrink(widths []int, w int) {
+func (l List) shrink(widths []int, w int) {
 	for l.need(widths) > w {
 		widest := -1
 		for i, c := range l.Columns {
@@ -310,11 +323,11 @@ func (s Slice[T]) Find(id string) int {
 }
 
 // At is the item under the cursor.
-func (s Slice[T]) At(l *List) (T, bool) {
-	l.Sync(s)
-	if l.Cursor < 0 || l.Cursor >= len(s.Items) {
+func (s Slice[T]) At(l List) (T, bool) {
+	at := l.At(s)
+	if at < 0 {
 		var none T
 		return none, false
 	}
-	return s.Items[l.Cursor], true
+	return s.Items[at], true
 }
