@@ -16,18 +16,27 @@ type keyWrites struct {
 	by   map[uint64][]*state.Write // by the number of the sync, oldest first
 }
 
-func (c *keyWrites) of(s *state.Snapshot, k *state.Key) map[uint64][]*state.Write {
-	id := state.KeyID(k.Controller, k.Queue, k.Key)
-	if c.snap == s && c.id == id {
-		return c.by
+// look looks for those of a key, where they are not known.
+func (c *keyWrites) look(s *state.Snapshot, k *state.Key) {
+	if c.snap != s || c.id != state.KeyID(k.Controller, k.Queue, k.Key) {
+		*c = writesOf(s, k)
 	}
-	c.snap, c.id, c.by = s, id, map[uint64][]*state.Write{}
+}
+
+// of gives those of a key: of another than was looked for it looks again.
+func (c keyWrites) of(s *state.Snapshot, k *state.Key) map[uint64][]*state.Write {
+	c.look(s, k)
+	return c.by
+}
+
+func writesOf(s *state.Snapshot, k *state.Key) keyWrites {
+	c := keyWrites{snap: s, id: state.KeyID(k.Controller, k.Queue, k.Key), by: map[uint64][]*state.Write{}}
 	for w := range s.Writes.All() {
 		if cause := w.Cause; cause.Kind == state.CauseSync && cause.Controller == k.Controller && cause.Queue == k.Queue && cause.Key == k.Key {
 			c.by[cause.Sync] = append(c.by[cause.Sync], w)
 		}
 	}
-	return c.by
+	return c
 }
 
 // story is all that is known of one key: where it stands and why, and its last

@@ -18,10 +18,14 @@ type controllersPage struct {
 	base
 	list widget.List
 	sort controllerSort
-	// stores are the informers, as they were a moment ago.
-	stores []state.StoreStats
 	// used: the user has moved the cursor, or done something to its row.
 	used bool
+	// items are the rows, sorted.
+	items []*state.Controller
+	// stores are the informers' as they were asked for last.
+	stores []state.StoreStats
+	asking bool
+	shown  bool
 }
 
 func newControllersPage() page {
@@ -77,8 +81,8 @@ func (s controllerSort) compare(a, b *state.Controller) int {
 	return cmp.Compare(statusOrder(a.Status), statusOrder(b.Status))
 }
 
-// rows sorts stably: what is equal stays in the order of names.
-func (p *controllersPage) rows(e *env) widget.Slice[*state.Controller] {
+// refresh sorts stably: what is equal stays in the order of names.
+func (p *controllersPage) refresh(e *env) {
 	var items []*state.Controller
 	for _, c := range e.snap.Controllers.All() {
 		if p.filter.Matches(c.Name, string(c.Status), c.Reason) {
@@ -89,7 +93,12 @@ func (p *controllersPage) rows(e *env) widget.Slice[*state.Controller] {
 	if e.Command != nil && p.sort == byStatus { // what it is about
 		slices.SortStableFunc(items, func(a, b *state.Controller) int { return cmp.Compare(clientOrder(a), clientOrder(b)) })
 	}
-	return widget.Slice[*state.Controller]{Items: items, IDOf: func(c *state.Controller) string { return c.Name }, CellsOf: func(c *state.Controller) []widget.Cell { return p.cells(e, c) }}
+	p.items = items
+	p.list.Sync(p.rows(e))
+}
+
+func (p *controllersPage) rows(e *env) widget.Slice[*state.Controller] {
+	return widget.Slice[*state.Controller]{Items: p.items, IDOf: func(c *state.Controller) string { return c.Name }, CellsOf: func(c *state.Controller) []widget.Cell { return p.cells(e, c) }}
 }
 
 // besideCluster reports whether loops run dry beside those of a cluster.
@@ -209,19 +218,40 @@ func (p *controllersPage) current(e *env) *state.Controller {
 // update keeps the cursor on the first row until it is used: rows come in above it
 // while a session starts, and the screen would open in the middle of them.
 func (p *controllersPage) update(msg tea.Msg, e *env) tea.Cmd {
+	var cmd tea.Cmd
 	switch msg := msg.(type) {
 	case snapshotMsg:
 		if !p.used {
 			p.list.ToTop()
 		}
-	case storesMsg:
-		p.stores = msg
-	case shownMsg, tickMsg:
-		if caches := e.Caches; caches != nil {
-			return func() tea.Msg { return pageMsg{pageControllers, storesMsg(caches.Stores())} }
-		}
+	case shownMsg:
+		p.shown = true
+		cmd = p.askStores(e)
+	case hiddenMsg:
+		p.shown = false
+	case tickMsg:
+		cmd = p.askStores(e)
+	case controllerStores:
+		p.stores, p.asking = msg, false
+	case sizeMsg:
+		p.list.Resize(msg.h)
 	}
-	return nil
+	if p.shown {
+		p.refresh(e)
+	}
+	return cmd
+}
+
+// controllerStores brings the informers of controllers.
+type controllerStores []state.StoreStats
+
+func (p *controllersPage) askStores(e *env) tea.Cmd {
+	if e.Caches == nil || p.asking {
+		return nil
+	}
+	p.asking = true
+	caches := e.Caches
+	return func() tea.Msg { return pageMsg{pageControllers, controllerStores(caches.Stores())} }
 }
 
 func (p *controllersPage) key(key string, e *env) bool {
@@ -343,16 +373,13 @@ func (p *controllersPage) detail(e *env, c *state.Controller, w int) []widget.Li
 	for q := range e.snap.QueuesOf(c.Name) {
 		out = append(out, widget.Line{widget.Bold.Of(" " + q.Name), widget.Text.Of(fmt.Sprintf("  depth %d, %d delayed, %d in flight%s; %d added, %d retries", q.Ready, q.Waiting, q.Processing, againIf(q.Dirty), q.Adds, q.Retries))})
 	}
-	out = append(out, p.handlers(e, c)...)
+	out = append(out, p.handlers(c)...)
 	out = append(out, widget.Line{}, widget.Heading("Recent syncs"))
 	return append(out, recentSyncs(e, c.Name, 20)...)
 }
 
 // handlers lists the informers by which the loop hears of changes.
-func (p *controllersPage) handlers(e *env, c *state.Controller) []widget.Line {
-	if e.Caches == nil {
-		return nil
-	}
+func (p *controllersPage) handlers(c *state.Controller) []widget.Line {
 	var types []string
 	for _, s := range p.stores {
 		if slices.ContainsFunc(s.Handlers, func(h state.HandlerStats) bool { return h.Controller == c.Name }) {
@@ -410,7 +437,7 @@ func (p *controllersPage) focus(s subject, e *env) (tea.Cmd, bool) {
 	p.filter = widget.Filter{}
 	p.list.Seek(s.controller)
 	p.used = true
-	p.list.Sync(p.rows(e))
+	p.refresh(e)
 	return nil, true
 }
 

@@ -32,7 +32,9 @@ type queuesPage struct {
 	// wanted is to be selected as soon as an order has it.
 	wanted string
 
+	// writes are those of the key whose story is told beside the list.
 	writes keyWrites
+	wide   bool
 }
 
 // manyKeys is from how many keys on they are sorted in a command.
@@ -119,11 +121,19 @@ func (p *queuesPage) update(msg tea.Msg, e *env) tea.Cmd {
 		p.shown = true
 	case hiddenMsg:
 		p.shown = false
+	case sizeMsg:
+		p.wide = msg.w >= widget.Wide
+		p.list.Resize(listHeight(msg.w, msg.h))
 	}
 	if !p.shown {
 		return nil
 	}
-	return p.refresh(e, msg)
+	cmd := p.refresh(e, msg)
+	p.list.Sync(p.rows(e))
+	if k := p.current(e); k != nil && p.wide {
+		p.writes.look(e.snap, k)
+	}
+	return cmd
 }
 
 func (p *queuesPage) rows(e *env) keyRows {
@@ -232,11 +242,11 @@ func pausedLoops(e *env) []string {
 
 func (p *queuesPage) current(e *env) *state.Key {
 	r := p.rows(e)
-	p.list.Sync(r)
-	if p.list.Cursor >= r.Len() {
+	at := p.list.At(r)
+	if at < 0 {
 		return nil
 	}
-	return r.at(p.list.Cursor)
+	return r.at(at)
 }
 
 func (p *queuesPage) key(key string, e *env) bool {
@@ -248,10 +258,18 @@ func (p *queuesPage) key(key string, e *env) bool {
 // the cursor is there.
 const footLines = 3
 
+// listHeight is how much of the page's height its list has.
+func listHeight(w, h int) int {
+	if w < widget.Wide && h > 4*footLines {
+		return h - footLines
+	}
+	return h
+}
+
 func (p *queuesPage) view(e *env, w, h int) []string {
 	rows := p.rows(e)
-	if w < widget.Wide && h > 4*footLines {
-		out := p.list.View(e.Theme, rows, w, h-footLines, p.empty(e))
+	if high := listHeight(w, h); high < h {
+		out := p.list.View(e.Theme, rows, w, high, p.empty(e))
 		return append(out, widget.Fit(e.Theme, p.foot(e, p.current(e)), w, footLines)...)
 	}
 	return widget.Beside(e.Theme, w, h, func(w, h int) []string { return p.list.View(e.Theme, rows, w, h, p.empty(e)) },

@@ -45,17 +45,19 @@ type List struct {
 	Height int
 	// sought: the cursor is to go to Selected, wherever that row is.
 	sought bool
+	// lost is the row that the user had put the cursor on, where it has gone.
+	lost string
 }
 
 // Seek puts the cursor on a row, once it is there.
-func (l *List) Seek(id string) { l.Selected, l.sought = id, true }
+func (l *List) Seek(id string) { l.Selected, l.sought, l.lost = id, true, "" }
 
 // ToTop puts the cursor on the first row, whatever that will be: after a sort or a
 // filter the list is another one.
-func (l *List) ToTop() { l.Selected, l.sought, l.Cursor, l.Top = "", false, 0, 0 }
+func (l *List) ToTop() { l.Selected, l.sought, l.lost, l.Cursor, l.Top = "", false, "", 0, 0 }
 
 // Sync finds the cursor's row again. One that has gone leaves the cursor where it
-// was. A cursor on the first row stays there, whatever row that is: the list is
+// was, until it comes back or the cursor is moved. A cursor on the first row stays there, whatever row that is: the list is
 // read from its top, until the cursor is moved.
 func (l *List) Sync(r Rows) {
 	n := r.Len()
@@ -63,11 +65,16 @@ func (l *List) Sync(r Rows) {
 		l.Cursor, l.Top = 0, 0
 		return
 	}
+	if l.lost != "" && r.Find(l.lost) >= 0 {
+		l.Selected, l.sought, l.lost = l.lost, true, ""
+	}
 	if l.Selected != "" && (l.sought || l.Cursor > 0 || l.Top > 0) {
 		if l.Cursor >= n || r.ID(l.Cursor) != l.Selected {
 			if at := r.Find(l.Selected); at >= 0 {
 				l.Top += at - l.Cursor // the row keeps its place on the screen
 				l.Cursor, l.sought = at, false
+			} else if !l.sought && l.lost == "" {
+				l.lost = l.Selected
 			}
 		} else {
 			l.sought = false
@@ -77,13 +84,19 @@ func (l *List) Sync(r Rows) {
 		l.show(n, l.Cursor)
 		return
 	}
-	l.Move(r, 0)
+	l.put(r, l.Cursor)
 }
 
 // Move puts the cursor by rows further and selects what is there.
 func (l *List) Move(r Rows, by int) { l.To(r, l.Cursor+by) }
 
+// To puts the cursor on a place and selects what is there.
 func (l *List) To(r Rows, at int) {
+	l.lost = ""
+	l.put(r, at)
+}
+
+func (l *List) put(r Rows, at int) {
 	n := r.Len()
 	if n == 0 {
 		return

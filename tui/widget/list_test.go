@@ -45,6 +45,18 @@ func TestListStaysAtTheTopUntilTheCursorIsMoved(t *testing.T) {
 	if l.Cursor != 29 || l.Top != 25 {
 		t.Errorf("sought: %+v", *l)
 	}
+	// A row that goes and comes back has the cursor again, unless it was moved.
+	l.Sync(words("0", "1"))
+	l.Sync(words(numbers(0, 30)...))
+	if l.Cursor != 29 || l.Selected != "29" {
+		t.Errorf("gone and back: %+v", *l)
+	}
+	l.Sync(words("0", "1", "2"))
+	l.Move(words("0", "1", "2"), -1)
+	l.Sync(words(numbers(0, 30)...))
+	if l.Cursor != 1 || l.Selected != "1" {
+		t.Errorf("gone, moved and back: %+v", *l)
+	}
 	l.Seek("40")
 	l.Sync(before)
 	if l.Sync(words(append(slices.Clone(before.Items), numbers(30, 50)...)...)); l.Cursor != 40 {
