@@ -1,11 +1,9 @@
 package tui
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
 
@@ -25,18 +23,9 @@ type (
 	begunMsg struct{ err error }
 )
 
-// standing is how this process stands, or that of the recording did; the zero value
-// where it has no active mode.
-func (e *env) standing() state.ActiveChanged {
-	if is := e.latest.Controls.Active; is != nil {
-		return *is
-	}
-	return state.ActiveChanged{}
-}
-
 // active reports whether loops of this process write to a cluster for real. Those of
 // a recording did, and do no more.
-func (e *env) active() bool {
+func active(e *env) bool {
 	if e.Player != nil {
 		return false
 	}
@@ -91,7 +80,7 @@ func (m *model) prepared(msg preparedMsg) tea.Cmd {
 	}
 	plan := msg.plan
 	title := "Write to context " + plan.Context + " for real?"
-	view := &overlay{TextView: &widget.TextView{Title: title, Lines: func(w int) []widget.Line { return plan.lines(m.env, w) }}}
+	view := &overlay{TextView: &widget.TextView{Title: title, Lines: func(w int) []widget.Line { return planLines(plan, m.env, w) }}}
 	m.over(view)
 	closed := func() { m.closeText(view) }
 	m.open(promptMsg{
@@ -158,7 +147,7 @@ func (m *model) stepDown() tea.Cmd {
 }
 
 // lines say what typing the name will do.
-func (p ActivePlan) lines(e *env, w int) []widget.Line {
+func planLines(p ActivePlan, e *env, w int) []widget.Line {
 	w = min(w-2, 100)
 	var out []widget.Line
 	put := func(name, value string, style widget.Style) {
@@ -222,7 +211,7 @@ func (m *model) noStepDown() string {
 }
 
 // electionSpan says in the header who leads, as far as this process takes part.
-func (e *env) electionSpan() (widget.Span, bool) {
+func electionSpan(e *env) (widget.Span, bool) {
 	in := e.latest.Election
 	switch phase := e.standing().Phase; {
 	case in == nil:
@@ -242,24 +231,8 @@ func (e *env) electionSpan() (widget.Span, bool) {
 	return widget.Span{}, false
 }
 
-// acquired is when this process began to lead, as far as the journal's notes go back.
-func acquired(s *state.Snapshot) time.Time {
-	for entry := range s.Notes.Backward() {
-		if step, ok := entry.Event.(state.ElectionChanged); ok && step.Phase == state.ElectionAcquired {
-			return entry.At
-		}
-	}
-	return s.Election.At
-}
-
-// leaderName is the host of a holder, as its identity begins with it.
-func leaderName(holder string) string {
-	host, _, _ := strings.Cut(holder, "_")
-	return cmp.Or(host, holder) + state.HolderMark(holder)
-}
-
 // ended is why active mode ended unasked, for a minute; the badge says it longer.
-func (e *env) ended() string {
+func ended(e *env) string {
 	s := e.standing()
 	if s.Ended == "" || e.now.Sub(s.EndedAt) > alarmFor {
 		return ""
@@ -273,12 +246,4 @@ func (e *env) ended() string {
 		text += " (" + s.Reason + ")"
 	}
 	return text
-}
-
-// gateLeft is for how long writes may leave still, in words.
-func gateLeft(left time.Duration) string {
-	if left <= 0 {
-		return "The gate of our writes is shut."
-	}
-	return fmt.Sprintf("The gate of our writes shuts in %.1fs, unless the lease is renewed before.", left.Seconds())
 }

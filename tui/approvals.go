@@ -26,7 +26,7 @@ type approvalsView struct {
 }
 
 // waiting counts the questions without an answer.
-func (e *env) waiting() int {
+func waiting(e *env) int {
 	n := 0
 	for q := range e.latest.Questions() {
 		if !q.Braked {
@@ -37,7 +37,7 @@ func (e *env) waiting() int {
 }
 
 // braked is why no write leaves; empty where the brake is off.
-func (e *env) braked() string {
+func braked(e *env) string {
 	if b := e.latest.Controls.Breaker; b != nil {
 		return b.Reason
 	}
@@ -46,7 +46,7 @@ func (e *env) braked() string {
 
 // noApprovals says why there is nothing to show of approvals: a session without any
 // has no part for them. A recording shows what it has.
-func (e *env) noApprovals() string {
+func noApprovals(e *env) string {
 	c := e.latest.Controls
 	if e.Player != nil || c.Questions.Len() > 0 || c.Breaker != nil {
 		return ""
@@ -59,7 +59,7 @@ const keptLease = "this process keeps the lease meanwhile, so nobody reconciles"
 
 // keepsLease reports whether this process has the lease of a cluster's controller
 // manager, as far as the journal knows.
-func (e *env) keepsLease() bool {
+func keepsLease(e *env) bool {
 	in := e.latest.Election
 	return in != nil && (in.Phase == state.ElectionAcquired || in.Phase == state.ElectionRenewedLate)
 }
@@ -67,31 +67,31 @@ func (e *env) keepsLease() bool {
 // brakeAlarm says that no write leaves, what follows from it and how it ends, all
 // within 80 columns; the reason comes last, and whole with the questions. It is empty
 // where the brake is off.
-func (e *env) brakeAlarm() string {
-	reason := e.braked()
+func brakeAlarm(e *env) string {
+	reason := braked(e)
 	switch {
 	case reason == "":
 		return ""
 	case e.Player != nil:
 		return "THE BRAKE IS ON, nothing is written: " + reason
-	case e.keepsLease():
+	case keepsLease(e):
 		return "THE BRAKE IS ON, the lease is kept: nobody reconciles; A, then b, releases it: " + reason
 	}
 	return "THE BRAKE IS ON, nothing is written; A, then b, releases it: " + reason
 }
 
 // brakeLines tell above the questions why the brake is on, and since when.
-func (e *env) brakeLines(w int) []widget.Line {
-	if e.braked() == "" {
+func brakeLines(e *env, w int) []widget.Line {
+	if braked(e) == "" {
 		return nil
 	}
-	reason, since := e.braked(), e.latest.Controls.Breaker.Since
+	reason, since := braked(e), e.latest.Controls.Breaker.Since
 	text := "The brake is on"
 	if !since.IsZero() {
 		text += " since " + e.clock(since)
 	}
 	text += ": " + reason + "."
-	if e.keepsLease() {
+	if keepsLease(e) {
 		text += " This process keeps the lease meanwhile, so nobody reconciles: esc, then L, gives the work back."
 	}
 	const most = 4
@@ -206,7 +206,7 @@ func (v *approvalsView) view(e *env, w, h int) []string {
 		}
 		return questionLines(e, q, "asked "+e.ago(q.Since)+" ago", w)
 	}
-	braked := e.brakeLines(w)
+	braked := brakeLines(e, w)
 	out := widget.Fit(e.Theme, braked, w, len(braked))
 	h -= len(braked)
 	if w >= widget.Wide {
@@ -240,7 +240,7 @@ func questionLines(e *env, q state.Question, asked string, w int) []widget.Line 
 	default:
 		out = append(out, widget.Line{widget.Text.Of(" " + asked)})
 	}
-	if e.keepsLease() && e.braked() == "" {
+	if keepsLease(e) && braked(e) == "" {
 		out = append(out, widget.Indent(widget.Wrapped(keptLease, w-3, widget.Warn), 1)...)
 	}
 	if q.Problem != "" {
@@ -285,7 +285,7 @@ func (v *approvalsView) actions(m *model) []action {
 		none = "it is approved, and waits for the brake"
 	}
 	brake := action{keys: []string{"b"}, label: "brake", help: "Put the brake on: nothing is written until you release it.", off: without, do: func() tea.Cmd { return v.setBrake(e, true) }}
-	if e.braked() != "" {
+	if braked(e) != "" {
 		brake.label, brake.help = "release", "Release the brake; the limits count anew."
 		brake.do = func() tea.Cmd { return v.setBrake(e, false) }
 	}

@@ -118,8 +118,8 @@ func TestApprovals(t *testing.T) {
 // Every page shows that something waits, and leads there.
 func TestApprovalsFromEveryPage(t *testing.T) {
 	snap := shop(t, 0)
-	for page := pageControllers; page <= pageTimeline; page++ {
-		o := on(shopOptions(snap), page)
+	for id := pageControllers; id <= pageTimeline; id++ {
+		o := on(shopOptions(snap), id)
 		o.Approvals = newGate()
 		newScreen(t, o, snap, 80, 24).has(" 3 WAIT FOR YOU").press("A").has("3 writes wait", "create pods shop/web-1")
 	}

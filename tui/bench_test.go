@@ -14,6 +14,7 @@ import (
 	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
+	"github.com/charmbracelet/x/ansi"
 	"github.com/muesli/termenv"
 
 	"github.com/kctl-ctrl/kctl-ctrl/tui/widget"
@@ -242,19 +243,12 @@ func (s *timed) hasRows() bool {
 	if s.blank || s.env.snap.Seq == 0 {
 		return s.blank
 	}
-	switch p := s.page().(type) {
-	case *queuesPage:
-		return len(p.order.ids) > 0
-	case *treePage:
-		return len(p.rows.rows) > 0
-	case *revisionsPage:
-		return len(p.rows.rows) > 0
-	case *informersPage:
-		return p.opened == nil && p.opening == "" || p.opened != nil && len(p.opened.window.Rows) > 0
-	case *timelinePage:
-		return p.story == nil || len(p.story.items) > 0
+	for _, l := range strings.Split(ansi.Strip(s.picture), "\n") {
+		if strings.HasPrefix(l, "> ") && !strings.HasPrefix(l, "> …") {
+			return true
+		}
 	}
-	return true
+	return false
 }
 
 // Write is the program's output.

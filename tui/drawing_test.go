@@ -4,14 +4,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kctl-ctrl/kctl-ctrl/tui/internal/tuitest"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
 // forbid puts parts in the place of a session's of which each method panics, and
 // returns what puts the session's back.
 func (s *screen) forbid() (restore func()) {
-	options, parts, cache := *s.options, *s.env.Parts, Cache(nil)
-	informers := s.pages[pageInformers].(*informersPage)
+	options, parts := *s.options, *s.env.Parts
 	o, p := s.options, s.env.Parts
 	if o.Connection != nil {
 		o.Connection = struct{ Connection }{}
@@ -29,14 +29,8 @@ func (s *screen) forbid() (restore func()) {
 	if p.Command != nil {
 		p.Command = struct{ Command }{}
 	}
-	if informers.opened != nil {
-		cache, informers.opened.cache = informers.opened.cache, struct{ Cache }{}
-	}
 	return func() {
 		*s.options, *s.env.Parts = options, parts
-		if cache != nil {
-			informers.opened.cache = cache
-		}
 	}
 }
 
@@ -63,7 +57,7 @@ func (s *screen) draws(t *testing.T, when string) {
 // View is a function of the snapshot, the model, the time and the size: it asks no
 // part of the session, which would take the engine's locks, and changes nothing.
 func TestDrawingIsPure(t *testing.T) {
-	snap := busyShop(t)
+	snap := tuitest.BusyShop(t)
 	_, k, _ := snap.Keys.At(0)
 	loops := &fakeLoops{
 		paused: map[string]bool{k.Controller: true},
@@ -73,16 +67,16 @@ func TestDrawingIsPure(t *testing.T) {
 	active := staging()
 	active.Phase = state.ActiveLeading
 	for _, size := range [][2]int{{80, 24}, {200, 60}} {
-		for page := pageControllers; page <= pageTimeline; page++ {
+		for id := pageControllers; id <= pageTimeline; id++ {
 			for _, replay := range []bool{false, true} {
-				o := on(shopOptions(snap), page)
+				o := on(shopOptions(snap), id)
 				o.Loops, o.Approvals, o.Active = loops, newGate(), active
 				o.Connection = brokenServer{failing: []string{"pods (410 Gone)"}}
 				if replay {
 					o.Player = &stillPlayer{playing: true}
 				}
 				s := newScreen(t, o, snap, size[0], size[1])
-				name := s.name(page)
+				name := s.name(id)
 				s.draws(t, name)
 				for _, key := range []string{"j", "G", "enter", "j", "esc", "?", "esc", "/", "type:web", "enter", "esc", "A", "j", "enter", "esc", "esc", ":", "esc", "u", "esc", "i", "esc"} {
 					s.press(key)

@@ -28,7 +28,7 @@ func (m *model) actions() []action {
 		{keys: []string{"y"}, label: "yaml", help: "Show what the cursor is on as YAML.", off: nothing, do: func() tea.Cmd { return m.yaml(under) }},
 		{keys: []string{"c"}, label: "copy", help: "Copy the name under the cursor.", off: firstOf(nothing, e.without(m.options.Copy != nil)), do: func() tea.Cmd { return m.copy(under.copied(), under.name) }},
 		{keys: []string{"p"}, label: "pause", help: "Pause the screen, or let it go on. What is watched goes on meanwhile.", do: m.pause},
-		{keys: []string{"A"}, help: "Show the writes that wait for your yes, and the brake.", off: e.noApprovals(), do: m.openApprovals},
+		{keys: []string{"A"}, help: "Show the writes that wait for your yes, and the brake.", off: noApprovals(e), do: m.openApprovals},
 		{keys: []string{"L"}, help: "Lead: have the loops that run write to this cluster for real, after you have seen what that means and typed the context's name; or step down.", off: m.noActive(), do: m.lead},
 		{keys: []string{"X"}, help: "Show what the command prints.", off: m.noCommand(), do: m.output},
 		{keys: []string{"S"}, help: "Start to save a recording, or end it.", off: e.without(m.options.Recorder != nil), do: m.record},

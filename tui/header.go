@@ -105,7 +105,7 @@ func (m *model) headline(w int) string {
 		l = append(l, widget.Dim.Of(" "+s.Server))
 	}
 	var right []widget.Span
-	if election, ok := e.electionSpan(); ok {
+	if election, ok := electionSpan(e); ok {
 		right = append(right, election)
 	} else if leader := leaderOf(e.latest, e.now); leader != "" {
 		right = append(right, widget.Text.Of("leader "+leader))
@@ -121,7 +121,7 @@ func (m *model) headline(w int) string {
 	} else {
 		right = append(right, widget.Dim.Of("dropped 0"))
 	}
-	if n := e.waiting(); n > 0 {
+	if n := waiting(e); n > 0 {
 		text := " %d WAIT FOR YOU: A "
 		if e.Player != nil {
 			text = " %d WRITES HELD: A "
@@ -221,17 +221,17 @@ func (m *model) alarm() string {
 		}
 		return text
 	}
-	if text := m.env.ended(); text != "" {
+	if text := ended(m.env); text != "" {
 		return text
 	}
-	if text := m.env.brakeAlarm(); text != "" {
+	if text := brakeAlarm(m.env); text != "" {
 		return text
 	}
 	for q := range m.env.latest.Stalled() {
 		return fmt.Sprintf("QUEUE STALLED: %s %s: a key has been ready for %s while %d workers are idle (a defect of kctl-ctrl: S saves a recording)",
 			render.ShortName(q.Controller), cmp.Or(q.Key, q.Queue), widget.Age(m.env.now.Sub(q.Since)), q.Idle)
 	}
-	if p, ok := m.pages[pageLeases].(interface{ alarm(*env) string }); ok {
+	if p, ok := m.pages[pageLeases].(alarming); ok {
 		if text := p.alarm(m.env); text != "" {
 			return text
 		}

@@ -16,7 +16,7 @@ func jumps(s subject, nothing string, from pageID) []action {
 	}
 	object := subject{kind: onObject, object: s.object, informer: s.object.Type(), name: s.object.Name}
 	key := subject{kind: onKey, controller: s.controller, queue: s.queue, key: s.key, sync: s.sync, name: s.key}
-	to := func(page pageID, s subject) func() tea.Cmd { return func() tea.Cmd { return send(jumpMsg{page, s}) } }
+	to := func(id pageID, s subject) func() tea.Cmd { return func() tea.Cmd { return send(jumpMsg{id, s}) } }
 	out := []action{
 		{keys: []string{"Q"}, label: "queue", help: "Show its key in the queue.", off: noKey, do: to(pageQueues, key)},
 		{keys: []string{"O"}, label: "owners", help: "Show the tree of owners in which its object stands.", off: noObject, do: to(pageTree, object)},

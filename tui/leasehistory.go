@@ -105,9 +105,6 @@ func (h *leaseHistory) add(at time.Time, lease, text string, bad bool) {
 	h.events = append(h.events, leaseEvent{at, lease, text, bad})
 }
 
-// alarmFor is how long the alarm stands.
-const alarmFor = time.Minute
-
 // alarm is the case of two holders, for a minute; else empty.
 func (h *leaseHistory) alarm(now time.Time) string {
 	if h.rivals == "" || now.Sub(h.rivalsAt) > alarmFor {

@@ -2,7 +2,6 @@ package tui
 
 import (
 	"testing"
-	"time"
 
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
@@ -21,10 +20,5 @@ func TestHolderIsThisProgram(t *testing.T) {
 		if got := holderText(l); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
-	}
-	lease := state.Ref{Group: "coordination.k8s.io", Version: "v1", Resource: "leases", Namespace: "kube-system", Name: "kube-controller-manager"}
-	snap := state.Fold(state.NewSnapshot(state.Limits{}), state.Entry{Seq: 1, Event: state.LeaseChanged{Lease: lease, Holder: identity}})
-	if got := leaderOf(snap, time.Now()); got != "node-1 (kctl-ctrl)" {
-		t.Errorf("the header says %q", got)
 	}
 }

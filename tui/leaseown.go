@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/kctl-ctrl/kctl-ctrl/tui/widget"
@@ -100,4 +101,12 @@ func ownHistory(e *env, lease string, n int) []widget.Line {
 		out = append(out, widget.Line{widget.Dim.Of(" " + e.clock(entry.At) + "  "), widget.BadIf(step.Phase == state.ElectionLost || step.Phase == state.ElectionRenewedLate).Of(state.DescribeParts(step).Text)})
 	}
 	return out
+}
+
+// gateLeft is for how long writes may leave still, in words.
+func gateLeft(left time.Duration) string {
+	if left <= 0 {
+		return "The gate of our writes is shut."
+	}
+	return fmt.Sprintf("The gate of our writes shuts in %.1fs, unless the lease is renewed before.", left.Seconds())
 }

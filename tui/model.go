@@ -352,7 +352,7 @@ func (m *model) quit() tea.Cmd {
 
 // askQuit asks first where leaving stops loops that write for real.
 func (m *model) askQuit() tea.Cmd {
-	if m.env.active() {
+	if active(m.env) {
 		question := "Quit, stop the loops, and give the lease back?"
 		switch {
 		case m.env.Command != nil && m.commandEnded != "":

@@ -10,7 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kctl-ctrl/kctl-ctrl/tui/widget"
+	"github.com/kctl-ctrl/kctl-ctrl/render"
+	"github.com/kctl-ctrl/kctl-ctrl/tui/internal/tuitest"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -61,28 +62,6 @@ func (f *fakeLoops) last(t *testing.T, want string) {
 	}
 }
 
-// busyShop is the recorded session at an entry where many keys are under way, the
-// first with the most in queues.
-func busyShop(t testing.TB) *state.Snapshot {
-	t.Helper()
-	all, err := recorded()
-	if err != nil {
-		t.Fatal(err)
-	}
-	snap, best, at := state.NewSnapshot(state.Limits{}), -1, 0
-	for i, e := range all {
-		snap = state.Fold(snap, e)
-		phases := map[state.Phase]bool{}
-		for _, k := range snap.Keys.All() {
-			phases[k.Phase] = true
-		}
-		if n := 100*len(phases) + snap.Keys.Len(); n > best {
-			best, at = n, i+1
-		}
-	}
-	return shop(t, at)
-}
-
 func queuesScreen(t *testing.T, snap *state.Snapshot, loops Loops, w, h int) *screen {
 	o := shopOptions(snap)
 	o.Start, o.Loops = int(pageQueues), loops
@@ -90,7 +69,7 @@ func queuesScreen(t *testing.T, snap *state.Snapshot, loops Loops, w, h int) *sc
 }
 
 func TestQueuesPage(t *testing.T) {
-	snap := busyShop(t)
+	snap := tuitest.BusyShop(t)
 	s := queuesScreen(t, snap, &fakeLoops{}, 80, 24)
 	s.golden("queues-80x24")
 	s.press("enter").golden("queues-story-80x24")
@@ -99,44 +78,15 @@ func TestQueuesPage(t *testing.T) {
 	end.press("f").golden("queues-failures-80x24")
 }
 
-func TestQueuesOrder(t *testing.T) {
-	q := keyQuery{sort: byState}
-	o := orderKeys(busyShop(t), q, widget.Filter{})
-	if len(o.counts) < 3 {
-		t.Fatalf("the recording has keys in %v only", o.counts)
-	}
-	for i := 1; i < len(o.keys); i++ {
-		a, b := o.keys[i-1], o.keys[i]
-		if phaseOrder(a.Phase) > phaseOrder(b.Phase) {
-			t.Errorf("%s %s stands before %s %s", a.Phase, a.Key, b.Phase, b.Key)
-		}
-		if a.Phase == state.PhaseWaiting && b.Phase == state.PhaseWaiting && a.Due.After(b.Due) {
-			t.Errorf("%s is due after %s", a.Key, b.Key)
-		}
-	}
-	for i, id := range o.ids {
-		if at := o.find(id); at != i {
-			t.Errorf("%q is looked for at %d, stands at %d", id, at, i)
-		}
-	}
-	q.reverse = true
-	reversed := orderKeys(o.snap, q, widget.Filter{})
-	slices.Reverse(reversed.ids)
-	if !slices.Equal(reversed.ids, o.ids) {
-		t.Error("reversed is another order")
-	}
-}
-
 func TestQueuesFilters(t *testing.T) {
 	s := queuesScreen(t, shop(t, 0), nil, 80, 24)
 	s.press("f").has("failures only", "failed")
-	p := s.page().(*queuesPage)
-	for _, k := range p.order.keys {
-		if !failing(k) {
-			t.Errorf("%s does not fail", k.Key)
+	for _, row := range s.page().plain(s.env) {
+		if !strings.Contains(row.text, "last failed") && !strings.Contains(row.text, "retry ") {
+			t.Errorf("it does not fail: %s", row.text)
 		}
 	}
-	s.press("m").has("Queues of " + strings.Fields(p.cells(s.env, p.order.keys[0])[1].Text())[0])
+	s.press("m").has("Queues of " + render.ShortName(s.page().under(s.env).controller))
 	s.press("esc").has(" Queues: ").hasNot("failures only")
 	s.press("a").hasNot(" done  ")
 	s.press("a", "/", "type:!import", "enter").hasNot("shop/import")
@@ -148,15 +98,20 @@ func TestQueuesFilters(t *testing.T) {
 
 func TestQueuesControls(t *testing.T) {
 	loops := &fakeLoops{paused: map[string]bool{}}
-	snap := busyShop(t)
+	snap := tuitest.BusyShop(t)
 	s := queuesScreen(t, snap, loops, 80, 24)
-	p := s.page().(*queuesPage)
-	at := slices.IndexFunc(p.order.keys, func(k *state.Key) bool { return k.Phase == state.PhaseReady })
-	if at < 0 {
-		at = slices.IndexFunc(p.order.keys, func(k *state.Key) bool { return k.Phase == state.PhaseWaiting })
+	var k *state.Key
+	for _, key := range snap.Keys.All() {
+		if key.Phase == state.PhaseReady || k == nil && key.Phase == state.PhaseWaiting {
+			k = key
+		}
 	}
-	k := p.order.keys[at]
-	p.list.Seek(p.order.ids[at])
+	for i := 0; s.page().under(s.env).key != k.Key || s.page().under(s.env).queue != k.Queue; i++ {
+		if i > snap.Keys.Len() {
+			t.Fatalf("%s is not shown", k.Key)
+		}
+		s.press("j")
+	}
 	whole := k.Controller + " " + k.Queue + " " + k.Key
 
 	s.press("s").has("not now", "is not paused")
@@ -269,80 +224,4 @@ func TestQueuesHostile(t *testing.T) {
 			s.text()
 		}
 	}
-}
-
-// manyKeysSnapshot has live keys beyond what is sorted at once.
-func manyKeysSnapshot(n int) *state.Snapshot {
-	entries := make([]state.Entry, 0, n)
-	for i := range n {
-		e := state.KeyAdded{Controller: fmt.Sprintf("c%d", i%40), Queue: "q", Key: fmt.Sprintf("shop/key-%06d", i), How: "Add"}
-		if i%3 == 0 {
-			e.How, e.Delay, e.Retries = "AddRateLimited", time.Duration(i%1000+1)*time.Second, i%9
-		}
-		entries = append(entries, state.Entry{Seq: uint64(i + 1), At: testNow, Event: e})
-	}
-	return state.Fold(nil, entries...)
-}
-
-func TestQueuesMany(t *testing.T) {
-	snap := manyKeysSnapshot(3 * manyKeys)
-	o := Options{Start: int(pageQueues)}
-	s := newScreen(t, o, snap, 80, 24)
-	s.has("ready").hasNot("being sorted")
-	p := s.page().(*queuesPage)
-	if len(p.order.ids) != 3*manyKeys {
-		t.Fatalf("%d keys are shown", len(p.order.ids))
-	}
-	// A key far down is found although it takes a command to sort.
-	s.press("1")
-	s.send(jumpMsg{pageQueues, subject{kind: onKey, controller: "c7", queue: "q", key: "shop/key-008007"}})
-	if got := s.page().under(s.env).key; got != "shop/key-008007" {
-		t.Errorf("the cursor is on %q", got)
-	}
-	// Old rows show their keys as they are now, before the new order comes.
-	id := p.list.Selected
-	next := state.Fold(snap, state.Entry{Seq: snap.Seq + 1, At: testNow, Event: state.KeyTaken{Controller: "c7", Queue: "q", Key: "shop/key-008007", Sync: 1}})
-	s.env.snap = next
-	if k := p.current(s.env); p.list.Selected != id || k.Phase != state.PhaseProcessing {
-		t.Errorf("the row shows %s", k.Phase)
-	}
-	// One question at a time; its answer counts only while it is the latest.
-	p.pacing = pacing{}
-	first := p.refresh(s.env, nil)
-	if first == nil || p.refresh(s.env, nil) != nil {
-		t.Fatal("want one question at a time")
-	}
-	old := p.order
-	p.stale.next()
-	s.send(first())
-	if p.order != old {
-		t.Error("an outdated answer was taken")
-	}
-}
-
-// BenchmarkQueues draws and moves in 100,000 keys: what a frame costs, and apart
-// from it what sorting them in a command costs.
-func BenchmarkQueues(b *testing.B) {
-	snap := manyKeysSnapshot(100_000)
-	b.Run("view", func(b *testing.B) {
-		theme, err := widget.NewTheme("mono", 3)
-		if err != nil {
-			b.Fatal(err)
-		}
-		m := newModel(b.Context(), Options{Parts: Parts{Theme: theme}, Start: int(pageQueues), Now: func() time.Time { return testNow }})
-		m.width, m.height = 200, 60
-		m.env.snap, m.env.latest = snap, snap
-		p := m.page().(*queuesPage)
-		p.take(orderKeys(snap, p.wantedQuery(), widget.Filter{}), m.env, 0)
-		b.ResetTimer()
-		for i := range b.N {
-			p.key([]string{"j", "G", "g", "pgdown"}[i%4], m.env)
-			m.View()
-		}
-	})
-	b.Run("sort", func(b *testing.B) {
-		for range b.N {
-			orderKeys(snap, keyQuery{sort: byState}, widget.Filter{})
-		}
-	})
 }

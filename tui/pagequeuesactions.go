@@ -41,8 +41,8 @@ func (p *queuesPage) looks(e *env, k *state.Key, nothing string) []action {
 	if noObject == "" && object.Name == "" {
 		noObject = "the journal does not tell of which type this key's object is"
 	}
-	to := func(page pageID, s subject) func() tea.Cmd {
-		return func() tea.Cmd { return send(jumpMsg{page, s}) }
+	to := func(id pageID, s subject) func() tea.Cmd {
+		return func() tea.Cmd { return send(jumpMsg{id, s}) }
 	}
 	key := subject{kind: onKey, controller: k.Controller, queue: k.Queue, key: k.Key, object: object, name: k.Key}
 	of := subject{kind: onObject, object: object, name: object.Key()}

@@ -4,8 +4,8 @@ import (
 	"context"
 	"strings"
 	"testing"
-	"time"
 
+	"github.com/kctl-ctrl/kctl-ctrl/tui/internal/tuitest"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -97,10 +97,7 @@ func TestTimelineFollowsTheEnd(t *testing.T) {
 // A gap is a line across, in the journal and in a story that it falls into,
 // whatever is filtered.
 func TestTimelineGap(t *testing.T) {
-	entries, err := recorded()
-	if err != nil {
-		t.Fatal(err)
-	}
+	entries := tuitest.Recorded(t)
 	snap := state.NewSnapshot(state.Limits{})
 	for _, e := range entries[:640] {
 		e.Seq *= 2
@@ -151,21 +148,4 @@ func (j *onceJournal) Next(ctx context.Context, last *state.Snapshot) (*state.Sn
 		return nil, context.Canceled
 	}
 	return j.snap, nil
-}
-
-// What a ring no longer holds goes from the page too, and the rest stays.
-func TestKeptFollowsItsRing(t *testing.T) {
-	snap := state.NewSnapshot(state.Limits{Recent: 3})
-	k := kept[state.Entry]{seq: func(e state.Entry) uint64 { return e.Seq }}
-	for seq := uint64(1); seq <= 10; seq++ {
-		snap = state.Fold(snap, state.Entry{Seq: seq, At: testNow.Add(time.Duration(seq)), Event: state.Note{Text: "n"}})
-		k.look(snap, snap.Recent, func(e state.Entry) bool { return e.Seq%2 == 0 })
-	}
-	var got []uint64
-	for _, e := range k.items {
-		got = append(got, e.Seq)
-	}
-	if len(got) != 2 || got[0] != 8 || got[1] != 10 {
-		t.Errorf("kept %v, want 8 and 10", got)
-	}
 }

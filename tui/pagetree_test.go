@@ -211,8 +211,8 @@ func TestTreeAsksAgain(t *testing.T) {
 func TestTreeKeepsTheOldAnswer(t *testing.T) {
 	f := &fakeOwners{tree: shopTree()}
 	s := ownersScreen(t, f, 120, 24)
-	p := s.page().(*treePage)
-	cmd := p.ask(s.env)
+	ask := func() tea.Cmd { _, cmd := s.Update(keyMsg("r")); return cmd }
+	cmd := ask()
 	s.has("Deployment/web").hasNot("asking…")
 	s.env.now = s.env.now.Add(time.Second)
 	s.has("asking…", "Deployment/web")
@@ -222,7 +222,7 @@ func TestTreeKeepsTheOldAnswer(t *testing.T) {
 
 	// An answer to an earlier question does not count.
 	f.err = nil
-	old, late := p.ask(s.env), p.ask(s.env)
+	old, late := ask(), ask()
 	full := f.tree
 	f.tree = document.OwnerTree{}
 	s.carryOut(old)
@@ -318,15 +318,14 @@ func BenchmarkTreeView(b *testing.B) {
 	f := &fakeOwners{tree: largeTree(1500, 100)}
 	m := newModel(b.Context(), Options{Parts: Parts{Theme: theme, Owners: f}, Journal: noJournal{}, Start: int(pageTree), Now: func() time.Time { return testNow }})
 	m.Update(tea.WindowSizeMsg{Width: 200, Height: 60})
-	p := m.page().(*treePage)
-	p.shown = true
-	_, _ = m.Update(p.ask(m.env)())
-	p.foldAll(m.env, false)
+	m.carryOut(m.page().update(shownMsg{}, m.env))
+	m.Update(keyMsg("r"))
+	m.Update(keyMsg("E"))
 	for b.Loop() {
 		m.Update(tea.KeyMsg{Type: tea.KeyDown})
 		_ = m.View()
 	}
-	if len(p.rows.rows) != 151_500 {
-		b.Fatalf("%d rows", len(p.rows.rows))
+	if rows := len(m.page().plain(m.env)); rows != 151_500 {
+		b.Fatalf("%d rows", rows)
 	}
 }

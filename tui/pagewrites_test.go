@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kctl-ctrl/kctl-ctrl/tui/internal/tuitest"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -133,10 +134,7 @@ func TestWritesHostile(t *testing.T) {
 // many is a journal whose rings are full.
 func many(t testing.TB) *state.Snapshot {
 	t.Helper()
-	entries, err := recorded()
-	if err != nil {
-		t.Fatal(err)
-	}
+	entries := tuitest.Recorded(t)
 	snap := state.NewSnapshot(state.Limits{})
 	for i := uint64(0); snap.Recent.Evicted() == 0 || snap.Writes.Evicted() == 0; i++ {
 		more := make([]state.Entry, len(entries))

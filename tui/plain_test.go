@@ -26,22 +26,22 @@ func (p *parts) Next(_ context.Context, last *state.Snapshot) (*state.Snapshot, 
 }
 
 func TestPlainPrintsLinesThatStandAlone(t *testing.T) {
-	for page, want := range map[int]string{
+	for start, want := range map[int]string{
 		1: "[CHANGED] deployment, state stopped, delayed 3, retry 8",
 		3: "[CHANGED] deployments.apps, state synced, objects 3",
 		7: "shop-operator",
 	} {
 		var out bytes.Buffer
 		all := shop(t, 0)
-		o := Options{Parts: Parts{Theme: testTheme(t, "mono", 0)}, Journal: &parts{[]*state.Snapshot{shop(t, 200), all}}, Start: page, Now: func() time.Time { return all.At }}
+		o := Options{Parts: Parts{Theme: testTheme(t, "mono", 0)}, Journal: &parts{[]*state.Snapshot{shop(t, 200), all}}, Start: start, Now: func() time.Time { return all.At }}
 		if err := Plain(context.Background(), o, &out); err != nil {
 			t.Fatal(err)
 		}
 		if !strings.Contains(out.String(), want) {
-			t.Errorf("page %d does not print %q:\n%s", page, want, out.String())
+			t.Errorf("page %d does not print %q:\n%s", start, want, out.String())
 		}
 		if strings.ContainsAny(out.String(), "\x1b\r") {
-			t.Errorf("page %d prints control characters:\n%q", page, out.String())
+			t.Errorf("page %d prints control characters:\n%q", start, out.String())
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kctl-ctrl/kctl-ctrl/tui/internal/tuitest"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -43,10 +44,7 @@ func (p *errorPlayer) SeekError(bool) (bool, error) {
 // The next error puts the cursor of the page on it, whether the snapshot comes
 // before the answer or after.
 func TestReplayGoesToTheErrors(t *testing.T) {
-	all, err := recorded()
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := tuitest.Recorded(t)
 	for _, early := range []bool{true, false} {
 		for _, page := range []string{"1", "2", "8"} {
 			p := &errorPlayer{t: t, all: all}
@@ -82,10 +80,7 @@ func TestReplayGoesToTheErrors(t *testing.T) {
 
 // A key that is pressed meanwhile is not undone by the error that comes.
 func TestReplayForgetsTheErrorSought(t *testing.T) {
-	all, err := recorded()
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := tuitest.Recorded(t)
 	p := &errorPlayer{t: t, all: all}
 	o := shopOptions(shop(t, 0))
 	o.Player = p
@@ -145,30 +140,10 @@ func TestTypeWithAFilter(t *testing.T) {
 	s.press(":", "type:deployments.apps /[", "enter").has("is no regular expression")
 }
 
-// Page 1 sorts by what one looks for, the greatest first.
-func TestControllersAreSorted(t *testing.T) {
-	snap := shop(t, 0)
-	s := newScreen(t, shopOptions(snap), snap, 140, 60)
-	page := s.pages[pageControllers].(*controllersPage)
-	for _, by := range controllerSorts()[1:] {
-		s.press("o").has("; by " + string(by))
-		rows := page.rows(s.env).Items
-		for i := 1; i < len(rows); i++ {
-			if by.compare(rows[i-1], rows[i]) > 0 {
-				t.Errorf("by %s: %s comes before %s", by, rows[i-1].Name, rows[i].Name)
-			}
-		}
-	}
-	if rows := page.rows(s.env).Items; rows[0].Writes.Total() == 0 {
-		t.Error("by writes: the first has none")
-	}
-	s.press("o").hasNot("; by ")
-}
-
 // A recording shows what was held back in its session: pauses, breakpoints, writes that
 // waited, the breaker; and its keys command nothing.
 func TestReplayShowsControls(t *testing.T) {
-	snap := busyShop(t)
+	snap := tuitest.BusyShop(t)
 	_, k, _ := snap.Keys.At(0)
 	record := func(e state.Event) {
 		snap = state.Fold(snap, state.Entry{Seq: snap.Seq + 1, At: snap.At, Event: e})

@@ -15,6 +15,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 	"github.com/muesli/termenv"
 
+	"github.com/kctl-ctrl/kctl-ctrl/tui/internal/tuitest"
 	"github.com/kctl-ctrl/kctl-ctrl/tui/widget"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
@@ -22,7 +23,7 @@ import (
 var update = flag.Bool("update", false, "write the golden files anew")
 
 // testNow is the time on every screen of the tests.
-var testNow = time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
+var testNow = tuitest.Now()
 
 // screen plays the program without a terminal: messages go in, commands run at
 // once, and the picture is read after each.

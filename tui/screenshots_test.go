@@ -11,6 +11,7 @@ import (
 
 	"github.com/muesli/termenv"
 
+	"github.com/kctl-ctrl/kctl-ctrl/tui/internal/tuitest"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/document"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
@@ -116,27 +117,24 @@ func written(t *testing.T, file, want string) {
 }
 
 // shotOptions are those of a session on a sandbox.
-func shotOptions(t *testing.T, page pageID) Options {
+func shotOptions(t *testing.T, id pageID) Options {
 	return Options{
 		Parts: Parts{Theme: testTheme(t, "default", termenv.ANSI), Loops: &fakeLoops{}},
-		Start: int(page),
+		Start: int(id),
 		Copy:  func(string) (string, error) { return "", nil },
 	}
 }
 
 // playedShop shows the recorded session up to a number of its entries, as it went:
 // a sample for each second of it. Zero is all.
-func playedShop(t *testing.T, page pageID, entries int) *screen {
+func playedShop(t *testing.T, id pageID, entries int) *screen {
 	t.Helper()
-	all, err := recorded()
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := tuitest.Recorded(t)
 	if entries > 0 {
 		all = all[:entries]
 	}
 	now := all[0].At
-	o := shotOptions(t, page)
+	o := shotOptions(t, id)
 	o.Now = func() time.Time { return now }
 	snap := state.NewSnapshot(state.Limits{})
 	s := newScreen(t, o, snap, shotWidth, shotHeight)
@@ -158,7 +156,7 @@ func playedShop(t *testing.T, page pageID, entries int) *screen {
 }
 
 // recordedCluster answers from the files that testdata/screens/record.sh made.
-func recordedCluster(t *testing.T, page pageID) *screen {
+func recordedCluster(t *testing.T, id pageID) *screen {
 	t.Helper()
 	c := &clusterFiles{}
 	read := func(name string, to any) {
@@ -186,7 +184,7 @@ func recordedCluster(t *testing.T, page pageID) *screen {
 			}
 		}
 	}
-	o := shotOptions(t, page)
+	o := shotOptions(t, id)
 	o.Owners, o.Revisions = c, c
 	o.Now = func() time.Time { return latest.Add(95 * time.Second) }
 	return newScreen(t, o, shop(t, 0), shotWidth, shotHeight)
