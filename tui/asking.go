@@ -20,6 +20,11 @@ const (
 	askShare = 10
 )
 
+// snapshotAtOnce is up to how many objects pages work out what they show of each
+// snapshot; of more of them in a small part of the time and, in a replay, whose clock
+// may stand still, at ticks.
+const snapshotAtOnce = 2000
+
 // asking is a question that a page asks again and again while it is shown: one
 // at a time, not too often, and soon after something has changed. What was
 // answered stays until the next answer.

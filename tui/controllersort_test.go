@@ -11,29 +11,29 @@ import (
 func TestControllersAreSorted(t *testing.T) {
 	snap := tuitest.Shop(t, 0)
 	e := &env{Parts: &Parts{}, ctx: t.Context(), snap: snap, latest: snap, now: snap.At}
-	page := newControllersPage().(*controllersPage)
-	page.update(shownMsg{}, e)
+	p := newControllersPage().(*controllersPage)
+	p.update(shownMsg{}, e)
 	press := func() string {
-		a, ok := find(page.actions(e), "o")
+		a, ok := find(p.actions(e), "o")
 		if !ok {
 			t.Fatal("o sorts nothing")
 		}
 		a.do()
-		page.update(changedMsg{}, e)
-		return page.title(e)
+		p.update(changedMsg{}, e)
+		return p.title(e)
 	}
 	for _, by := range controllerSorts()[1:] {
 		if title := press(); !strings.Contains(title, "; by "+string(by)) {
 			t.Errorf("by %s: the title is %q", by, title)
 		}
-		rows := page.rows(e).Items
+		rows := p.rows(e).Items
 		for i := 1; i < len(rows); i++ {
 			if by.compare(rows[i-1], rows[i]) > 0 {
 				t.Errorf("by %s: %s comes before %s", by, rows[i-1].Name, rows[i].Name)
 			}
 		}
 	}
-	if rows := page.rows(e).Items; rows[0].Writes.Total() == 0 {
+	if rows := p.rows(e).Items; rows[0].Writes.Total() == 0 {
 		t.Error("by writes: the first has none")
 	}
 	if title := press(); strings.Contains(title, "; by ") {

@@ -122,13 +122,9 @@ func (p *treePage) moved(e *env) tea.Cmd {
 	return nil
 }
 
-const (
-	// snapshotAtOnce is up to how many objects a tree is made of each snapshot; of
-	// more of them in a small part of the time and, in a replay, whose clock may
-	// stand still, at ticks, the more the fewer.
-	snapshotAtOnce  = 2000
-	snapshotPerTick = 20_000
-)
+// snapshotPerTick: a tree of a large recording is made at every nth tick, the more
+// objects the fewer.
+const snapshotPerTick = 20_000
 
 func (p *treePage) askIfDue(e *env) tea.Cmd {
 	switch {
