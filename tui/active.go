@@ -8,6 +8,8 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"github.com/kctl-ctrl/kctl-ctrl/render"
+	"github.com/kctl-ctrl/kctl-ctrl/tui/page"
+	"github.com/kctl-ctrl/kctl-ctrl/tui/port"
 	"github.com/kctl-ctrl/kctl-ctrl/tui/widget"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
@@ -16,7 +18,7 @@ import (
 type (
 	// preparedMsg brings what becoming active would mean, or why it is refused.
 	preparedMsg struct {
-		plan ActivePlan
+		plan port.ActivePlan
 		err  error
 	}
 	// begunMsg: the process stands for election, or does not for a reason.
@@ -25,29 +27,29 @@ type (
 
 // active reports whether loops of this process write to a cluster for real. Those of
 // a recording did, and do no more.
-func active(e *env) bool {
+func active(e *page.Env) bool {
 	if e.Player != nil {
 		return false
 	}
-	s := e.latest.Session
-	return e.standing().Phase == state.ActiveLeading || s.Mode == state.ModeActive && !s.Sandbox
+	s := e.Latest.Session
+	return e.Standing().Phase == state.ActiveLeading || s.Mode == state.ModeActive && !s.Sandbox
 }
 
 // noActive says why the process cannot stand for election now.
 func (m *model) noActive() string {
 	e := m.env
-	if e.Active != nil && e.standing().Phase != state.ActiveOff {
+	if e.Active != nil && e.Standing().Phase != state.ActiveOff {
 		return ""
 	}
-	if e.Active == nil && !e.connecting && e.Player == nil && e.latest.Session.Sandbox {
+	if e.Active == nil && !e.Connecting && e.Player == nil && e.Latest.Session.Sandbox {
 		return "in a sandbox the loops write for real already"
 	}
-	return firstOf(e.without(e.Active != nil), e.standing().Again)
+	return page.FirstOf(e.Without(e.Active != nil), e.Standing().Again)
 }
 
 // lead stands for election, or ends what came of it.
 func (m *model) lead() tea.Cmd {
-	if m.env.standing().Phase != state.ActiveOff {
+	if m.env.Standing().Phase != state.ActiveOff {
 		return m.stepDown()
 	}
 	return m.prepare(nil)
@@ -56,11 +58,11 @@ func (m *model) lead() tea.Cmd {
 // prepare asks what becoming active would mean. Nothing is written for it.
 func (m *model) prepare(controllers []string) tea.Cmd {
 	if m.preparing || m.plan != nil {
-		return say("The cluster is being asked already.")
+		return page.Say("The cluster is being asked already.")
 	}
 	m.preparing = true
-	active, ctx := m.env.Active, m.env.ctx
-	m.said, m.saidAt = sayMsg{text: "Asking the cluster whether these loops may write for real…"}, m.env.now
+	active, ctx := m.env.Active, m.env.Ctx
+	m.said, m.saidAt = page.SayMsg{Text: "Asking the cluster whether these loops may write for real…"}, m.env.Now
 	return func() tea.Msg {
 		plan, err := active.Prepare(ctx, controllers)
 		return preparedMsg{plan, err}
@@ -69,7 +71,7 @@ func (m *model) prepare(controllers []string) tea.Cmd {
 
 // prepared shows the plan and asks for the context's name.
 func (m *model) prepared(msg preparedMsg) tea.Cmd {
-	m.preparing, m.said = false, sayMsg{}
+	m.preparing, m.said = false, page.SayMsg{}
 	switch {
 	case msg.err != nil:
 		m.refused(msg.err)
@@ -83,16 +85,16 @@ func (m *model) prepared(msg preparedMsg) tea.Cmd {
 	view := &overlay{TextView: &widget.TextView{Title: title, Lines: func(w int) []widget.Line { return planLines(plan, m.env, w) }}}
 	m.over(view)
 	closed := func() { m.closeText(view) }
-	m.open(promptMsg{
+	m.open(page.PromptMsg{
 		Label: "Type the name of the context: ", Once: true,
-		Left: func() tea.Cmd { closed(); return say("Nothing was done.") },
+		Left: func() tea.Cmd { closed(); return page.Say("Nothing was done.") },
 		Done: func(typed string) tea.Cmd {
 			closed()
 			if typed == "" {
-				return say("Nothing was done.")
+				return page.Say("Nothing was done.")
 			}
-			active, ctx := m.env.Active, m.env.ctx
-			m.said, m.saidAt = sayMsg{text: "Checking once more, and standing for election…"}, m.env.now
+			active, ctx := m.env.Active, m.env.Ctx
+			m.said, m.saidAt = page.SayMsg{Text: "Checking once more, and standing for election…"}, m.env.Now
 			return func() tea.Msg { return begunMsg{active.Begin(ctx, plan, typed)} }
 		},
 	}, nil)
@@ -106,13 +108,13 @@ func (m *model) refused(err error) {
 }
 
 func (m *model) begun(msg begunMsg) tea.Cmd {
-	m.said = sayMsg{}
+	m.said = page.SayMsg{}
 	if msg.err != nil {
 		m.refused(msg.err)
 		return nil
 	}
 	m.env.Observing = true // what comes after it, until the user starts a loop
-	return say("Standing for election: page 7 shows how it goes, L ends it.")
+	return page.Say("Standing for election: page 7 shows how it goes, L ends it.")
 }
 
 // closeText closes a text that may have others over it.
@@ -127,27 +129,27 @@ func (m *model) closeText(view *overlay) {
 
 // stepDown asks first where that stops loops.
 func (m *model) stepDown() tea.Cmd {
-	active, ctx := m.env.Active, m.env.ctx
+	active, ctx := m.env.Active, m.env.Ctx
 	end := func() tea.Cmd {
-		m.said, m.saidAt = sayMsg{text: "Stepping down: the loops, the writes under way, then the lease…"}, m.env.now
+		m.said, m.saidAt = page.SayMsg{Text: "Stepping down: the loops, the writes under way, then the lease…"}, m.env.Now
 		return func() tea.Msg {
 			if err := active.End(ctx); err != nil {
-				return sayMsg{text: err.Error(), bad: true}
+				return page.SayMsg{Text: err.Error(), Bad: true}
 			}
-			return sayMsg{text: "This process has stepped down."}
+			return page.SayMsg{Text: "This process has stepped down."}
 		}
 	}
-	switch m.env.standing().Phase {
+	switch m.env.Standing().Phase {
 	case state.ActiveLeading:
-		return send(confirmMsg{question: "Stop the loops, and give the lease back?", yes: end})
+		return page.Send(page.ConfirmMsg{Question: "Stop the loops, and give the lease back?", Yes: end})
 	case state.ActiveCandidate:
-		return send(confirmMsg{question: "Stand for election no longer?", yes: end})
+		return page.Send(page.ConfirmMsg{Question: "Stand for election no longer?", Yes: end})
 	}
-	return complain("it is stepping down already")
+	return page.Complain("it is stepping down already")
 }
 
 // lines say what typing the name will do.
-func planLines(p ActivePlan, e *env, w int) []widget.Line {
+func planLines(p port.ActivePlan, e *page.Env, w int) []widget.Line {
 	w = min(w-2, 100)
 	var out []widget.Line
 	put := func(name, value string, style widget.Style) {
@@ -160,10 +162,10 @@ func planLines(p ActivePlan, e *env, w int) []widget.Line {
 	if p.Holder != "" {
 		held = p.Holder
 		if !p.Since.IsZero() {
-			held += " since " + e.clock(p.Since)
+			held += " since " + e.Clock(p.Since)
 		}
 		if !p.RenewTime.IsZero() {
-			held += ", renewed " + e.ago(p.RenewTime) + " ago"
+			held += ", renewed " + e.Ago(p.RenewTime) + " ago"
 		}
 		held += ": this process stands by until the lease is free, and never takes it from a live holder"
 		if p.NoWait {
@@ -195,8 +197,8 @@ func planLines(p ActivePlan, e *env, w int) []widget.Line {
 
 // stand reads what is typed after ":active".
 func (m *model) stand(rest string) tea.Cmd {
-	if m.env.standing().Phase != state.ActiveOff {
-		return complain("this process stands for election already: :observe ends that")
+	if m.env.Standing().Phase != state.ActiveOff {
+		return page.Complain("this process stands for election already: :observe ends that")
 	}
 	loops := strings.FieldsFunc(rest, func(r rune) bool { return r == ',' || r == ' ' })
 	return m.prepare(slices.Compact(loops))
@@ -204,44 +206,44 @@ func (m *model) stand(rest string) tea.Cmd {
 
 // noStepDown says why there is nothing to end.
 func (m *model) noStepDown() string {
-	if m.env.standing().Phase == state.ActiveOff {
+	if m.env.Standing().Phase == state.ActiveOff {
 		return "this process does not stand for election"
 	}
-	return m.env.without(m.env.Active != nil)
+	return m.env.Without(m.env.Active != nil)
 }
 
 // electionSpan says in the header who leads, as far as this process takes part.
-func electionSpan(e *env) (widget.Span, bool) {
-	in := e.latest.Election
-	switch phase := e.standing().Phase; {
+func electionSpan(e *page.Env) (widget.Span, bool) {
+	in := e.Latest.Election
+	switch phase := e.Standing().Phase; {
 	case in == nil:
 		return widget.Span{}, false
 	case phase == state.ActiveCandidate && in.Phase == state.ElectionCandidate:
 		if in.Holder == "" {
 			return widget.Warn.Of("nobody leads yet"), true
 		}
-		text := leaderName(in.Holder) + " leads"
+		text := page.LeaderName(in.Holder) + " leads"
 		if !in.Since.IsZero() {
-			text += " since " + e.ago(in.Since)
+			text += " since " + e.Ago(in.Since)
 		}
 		return widget.Warn.Of(text), true
 	case phase == state.ActiveLeading:
-		return widget.Text.Of("we lead since " + e.ago(acquired(e.latest))), true
+		return widget.Text.Of("we lead since " + e.Ago(page.Acquired(e.Latest))), true
 	}
 	return widget.Span{}, false
 }
 
 // ended is why active mode ended unasked, for a minute; the badge says it longer.
-func ended(e *env) string {
-	s := e.standing()
-	if s.Ended == "" || e.now.Sub(s.EndedAt) > alarmFor {
+func ended(e *page.Env) string {
+	s := e.Standing()
+	if s.Ended == "" || e.Now.Sub(s.EndedAt) > page.AlarmFor {
 		return ""
 	}
 	then := "nothing is written any more, this process observes"
 	if s.Phase != state.ActiveOff {
 		then = "nothing is written any more, the loops are being stopped"
 	}
-	text := fmt.Sprintf("%s %s ago: %s", strings.ToUpper(s.Ended), widget.Age(max(e.now.Sub(s.EndedAt), 0)), then)
+	text := fmt.Sprintf("%s %s ago: %s", strings.ToUpper(s.Ended), widget.Age(max(e.Now.Sub(s.EndedAt), 0)), then)
 	if s.Reason != "" {
 		text += " (" + s.Reason + ")"
 	}

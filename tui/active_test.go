@@ -9,23 +9,25 @@ import (
 
 	tea "github.com/charmbracelet/bubbletea"
 
+	"github.com/kctl-ctrl/kctl-ctrl/tui/page"
+	"github.com/kctl-ctrl/kctl-ctrl/tui/port"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
 // fakeActive is what a cluster says, and notes what the screen asks of it.
 type fakeActive struct {
 	state.ActiveChanged
-	plan    ActivePlan
+	plan    port.ActivePlan
 	refusal error
 	asked   []string
 }
 
-func (f *fakeActive) Prepare(_ context.Context, controllers []string) (ActivePlan, error) {
+func (f *fakeActive) Prepare(_ context.Context, controllers []string) (port.ActivePlan, error) {
 	f.asked = append(f.asked, "prepare "+strings.Join(controllers, ","))
 	return f.plan, f.refusal
 }
 
-func (f *fakeActive) Begin(_ context.Context, plan ActivePlan, typed string) error {
+func (f *fakeActive) Begin(_ context.Context, plan port.ActivePlan, typed string) error {
 	f.asked = append(f.asked, "begin "+typed)
 	if typed != plan.Context {
 		return errors.New(typed + " is not its name")
@@ -46,7 +48,7 @@ var electedLease = state.Ref{Group: "coordination.k8s.io", Version: "v1", Resour
 
 // staging is a cluster, with a plan to write to it.
 func staging() *fakeActive {
-	return &fakeActive{plan: ActivePlan{
+	return &fakeActive{plan: port.ActivePlan{
 		Context: "staging", Server: "https://10.0.0.1:6443", Version: "v1.37.1", Lease: "kube-system/kube-controller-manager",
 		Holder: "node-1_real", Since: testNow.Add(-3 * time.Hour), RenewTime: testNow.Add(-time.Second),
 		Controllers: []string{"deployment-controller", "replicaset-controller"},
@@ -81,7 +83,7 @@ var (
 // Only the context's name, typed whole, begins anything.
 func TestActiveIsTyped(t *testing.T) {
 	f := staging()
-	s := newScreen(t, Options{Parts: Parts{Active: f}}, elected(state.ModeDryRunClient), 80, 24)
+	s := newScreen(t, Options{Parts: page.Parts{Active: f}}, elected(state.ModeDryRunClient), 80, 24)
 	s.press("L").has("Write to context staging for real?", "node-1_real since 02:06:07", "Type the name of the context:").golden("active-plan-80x24")
 	s.press("esc").has("Nothing was done.").hasNot("for real?")
 	s.press(":", "type:active replicaset, deployment", "enter", "enter").has("Nothing was done.")
@@ -103,7 +105,7 @@ func TestActiveIsTyped(t *testing.T) {
 func TestActiveIsRefused(t *testing.T) {
 	f := staging()
 	f.refusal = errors.New("context \"staging\" is protected (protectedContexts: stag* in config.yaml): use a dry run, or choose another with --context")
-	s := newScreen(t, Options{Parts: Parts{Active: f}}, elected(state.ModeDryRunClient), 80, 24)
+	s := newScreen(t, Options{Parts: page.Parts{Active: f}}, elected(state.ModeDryRunClient), 80, 24)
 	s.press("L").golden("active-refused-80x24")
 	s.press("esc")
 	f.Again = "this process has led, and a process leads only once: start kctl-ctrl anew"
@@ -111,14 +113,14 @@ func TestActiveIsRefused(t *testing.T) {
 	s.press(":", "type:active", "enter").has("active: not now: this process has led")
 	sandbox := newScreen(t, Options{}, shop(t, 0), 80, 24)
 	sandbox.press("L").has("in a sandbox the loops write for real already")
-	replay := newScreen(t, Options{Parts: Parts{Player: &stillPlayer{}, Missing: "this is a recording"}}, shop(t, 0), 80, 24)
+	replay := newScreen(t, Options{Parts: page.Parts{Player: &stillPlayer{}, Missing: "this is a recording"}}, shop(t, 0), 80, 24)
 	replay.press("L").has("not now: this is a recording")
 }
 
 // What the user types meanwhile is not taken for the context's name.
 func TestPlanDoesNotTakeKeysOfAnother(t *testing.T) {
 	f := staging()
-	s := newScreen(t, Options{Parts: Parts{Active: f}}, elected(state.ModeDryRunClient), 80, 24)
+	s := newScreen(t, Options{Parts: page.Parts{Active: f}}, elected(state.ModeDryRunClient), 80, 24)
 	s.press(":", "type:sta")
 	s.send(preparedMsg{f.plan, nil})
 	s.press("type:ging", "enter").hasNot("for real?")
@@ -133,11 +135,11 @@ func TestActiveHeaderAndLeases(t *testing.T) {
 	f := staging()
 	f.Phase = state.ActiveLeading
 	snap := elected(state.ModeActive, waits, leads, late)
-	s := newScreen(t, Options{Parts: Parts{Active: f}}, snap, 80, 24)
+	s := newScreen(t, Options{Parts: page.Parts{Active: f}}, snap, 80, 24)
 	s.has(" ACTIVE ", "FOR REAL").press("q").has("give the lease back?").press("n")
 	s.press("7").golden("leases-leading-80x24")
 	s.press("enter").has("Our election", "candidate as host_me: node-1_real leads since", "acquired: host_me leads", "renewed late, 7s after").press("esc")
-	wide := newScreen(t, Options{Parts: Parts{Active: f}}, snap, 200, 60)
+	wide := newScreen(t, Options{Parts: page.Parts{Active: f}}, snap, 200, 60)
 	wide.press("7").golden("leases-leading-200x60")
 
 	f.Phase, f.Ended, f.Reason, f.EndedAt = state.ActiveEnding, "lease lost", lost.Reason, testNow.Add(-time.Second)
@@ -161,7 +163,7 @@ func TestLeasesOfAnElectionReplayed(t *testing.T) {
 		{[]state.ElectionChanged{waits, leads, given}, []string{"released at"}},
 		{[]state.ElectionChanged{waits, withdrw}, []string{"withdrawn at"}},
 	} {
-		s := newScreen(t, Options{Parts: Parts{Player: &stillPlayer{}, Missing: "this is a recording"}}, elected(state.ModeActive, c.steps...), 80, 24)
+		s := newScreen(t, Options{Parts: page.Parts{Player: &stillPlayer{}, Missing: "this is a recording"}}, elected(state.ModeActive, c.steps...), 80, 24)
 		s.press("7").has(c.want...).has("RECORDING").hasNot("gate")
 		s.press("H").has("candidate as host_me")
 		s.press("esc")
@@ -182,7 +184,7 @@ func TestActiveHostileText(t *testing.T) {
 	in := waits
 	in.Holder = f.plan.Holder
 	for _, size := range [][2]int{{60, 15}, {80, 24}, {200, 60}} {
-		s := newScreen(t, Options{Parts: Parts{Active: f}}, elected(state.ModeDryRunClient, in), size[0], size[1])
+		s := newScreen(t, Options{Parts: page.Parts{Active: f}}, elected(state.ModeDryRunClient, in), size[0], size[1])
 		s.press("L").text()
 		s.press("esc", "7").text()
 		f.Phase = state.ActiveCandidate

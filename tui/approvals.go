@@ -9,6 +9,8 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"github.com/kctl-ctrl/kctl-ctrl/render"
+	"github.com/kctl-ctrl/kctl-ctrl/tui/page"
+	"github.com/kctl-ctrl/kctl-ctrl/tui/page/detail"
 	"github.com/kctl-ctrl/kctl-ctrl/tui/widget"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
@@ -26,9 +28,9 @@ type approvalsView struct {
 }
 
 // waiting counts the questions without an answer.
-func waiting(e *env) int {
+func waiting(e *page.Env) int {
 	n := 0
-	for q := range e.latest.Questions() {
+	for q := range e.Latest.Questions() {
 		if !q.Braked {
 			n++
 		}
@@ -37,8 +39,8 @@ func waiting(e *env) int {
 }
 
 // braked is why no write leaves; empty where the brake is off.
-func braked(e *env) string {
-	if b := e.latest.Controls.Breaker; b != nil {
+func braked(e *page.Env) string {
+	if b := e.Latest.Controls.Breaker; b != nil {
 		return b.Reason
 	}
 	return ""
@@ -46,12 +48,12 @@ func braked(e *env) string {
 
 // noApprovals says why there is nothing to show of approvals: a session without any
 // has no part for them. A recording shows what it has.
-func noApprovals(e *env) string {
-	c := e.latest.Controls
+func noApprovals(e *page.Env) string {
+	c := e.Latest.Controls
 	if e.Player != nil || c.Questions.Len() > 0 || c.Breaker != nil {
 		return ""
 	}
-	return e.without(e.Approvals != nil)
+	return e.Without(e.Approvals != nil)
 }
 
 // keptLease is what follows from a write that waits while this process leads.
@@ -59,15 +61,15 @@ const keptLease = "this process keeps the lease meanwhile, so nobody reconciles"
 
 // keepsLease reports whether this process has the lease of a cluster's controller
 // manager, as far as the journal knows.
-func keepsLease(e *env) bool {
-	in := e.latest.Election
+func keepsLease(e *page.Env) bool {
+	in := e.Latest.Election
 	return in != nil && (in.Phase == state.ElectionAcquired || in.Phase == state.ElectionRenewedLate)
 }
 
 // brakeAlarm says that no write leaves, what follows from it and how it ends, all
 // within 80 columns; the reason comes last, and whole with the questions. It is empty
 // where the brake is off.
-func brakeAlarm(e *env) string {
+func brakeAlarm(e *page.Env) string {
 	reason := braked(e)
 	switch {
 	case reason == "":
@@ -81,14 +83,14 @@ func brakeAlarm(e *env) string {
 }
 
 // brakeLines tell above the questions why the brake is on, and since when.
-func brakeLines(e *env, w int) []widget.Line {
+func brakeLines(e *page.Env, w int) []widget.Line {
 	if braked(e) == "" {
 		return nil
 	}
-	reason, since := braked(e), e.latest.Controls.Breaker.Since
+	reason, since := braked(e), e.Latest.Controls.Breaker.Since
 	text := "The brake is on"
 	if !since.IsZero() {
-		text += " since " + e.clock(since)
+		text += " since " + e.Clock(since)
 	}
 	text += ": " + reason + "."
 	if keepsLease(e) {
@@ -102,7 +104,7 @@ func brakeLines(e *env, w int) []widget.Line {
 // notSent complains of a write that was approved and not sent: who said yes would take
 // it for done.
 func (m *model) notSent() tea.Cmd {
-	last := m.env.latest.Controls.NotSent
+	last := m.env.Latest.Controls.NotSent
 	if last == nil || m.env.Player != nil {
 		return nil
 	}
@@ -113,9 +115,9 @@ func (m *model) notSent() tea.Cmd {
 	case more <= 0:
 		return nil
 	case more == 1:
-		return complain("Not sent after all, " + reason + ": " + text)
+		return page.Complain("Not sent after all, " + reason + ": " + text)
 	}
-	return complain(fmt.Sprintf("%d writes were not sent after all; the last, as %s: %s", more, reason, text))
+	return page.Complain(fmt.Sprintf("%d writes were not sent after all; the last, as %s: %s", more, reason, text))
 }
 
 func (m *model) openApprovals() tea.Cmd {
@@ -132,7 +134,7 @@ func (m *model) openApprovals() tea.Cmd {
 
 // questionRows are the questions as a list shows them.
 type questionRows struct {
-	e   *env
+	e   *page.Env
 	all []state.Question
 }
 
@@ -156,7 +158,7 @@ func (r questionRows) Cells(i int) []widget.Cell {
 	}
 	return []widget.Cell{
 		widget.Plain(strconv.Itoa(q.ID)), widget.Plain(render.ShortName(q.Controller)), widget.Plain(q.Cause.Key),
-		widget.Word(q.Text, widget.StyleIf(deletes(q), widget.Bad)), widget.Plain(r.e.ago(q.Since)), waits,
+		widget.Word(q.Text, widget.StyleIf(deletes(q), widget.Bad)), widget.Plain(r.e.Ago(q.Since)), waits,
 	}
 }
 
@@ -164,12 +166,12 @@ func deletes(q state.Question) bool {
 	return strings.HasPrefix(q.Verb, "delete") || q.Subresource == "eviction"
 }
 
-func (v *approvalsView) title(e *env) string {
+func (v *approvalsView) title(e *page.Env) string {
 	text := fmt.Sprintf("%d writes wait", len(v.questions))
 	if len(v.questions) == 1 {
 		text = "1 write waits"
 	}
-	switch n := e.latest.Controls.Approvals.Len(); {
+	switch n := e.Latest.Controls.Approvals.Len(); {
 	case n == 1:
 		text += ", 1 approval for more than one write"
 	case n > 1:
@@ -179,10 +181,10 @@ func (v *approvalsView) title(e *env) string {
 }
 
 // settle takes the questions for a picture, and remembers which one is shown.
-func (v *approvalsView) settle(e *env) {
+func (v *approvalsView) settle(e *page.Env) {
 	v.questions = v.questions[:0:0]
-	for q := range e.latest.Questions() {
-		if at, given := v.given[q.ID]; !given || at != e.latest.Seq {
+	for q := range e.Latest.Questions() {
+		if at, given := v.given[q.ID]; !given || at != e.Latest.Seq {
 			v.questions = append(v.questions, *q)
 		}
 	}
@@ -196,7 +198,7 @@ func (v *approvalsView) settle(e *env) {
 
 // view draws the list, and the question under the cursor beside or below it; above
 // them what there is to say of the brake.
-func (v *approvalsView) view(e *env, w, h int) []string {
+func (v *approvalsView) view(e *page.Env, w, h int) []string {
 	rows := questionRows{e, v.questions}
 	draw := func(w, h int) []string { return v.list.View(e.Theme, rows, w, h, "No write waits.") }
 	detail := func(w int) []widget.Line {
@@ -204,7 +206,7 @@ func (v *approvalsView) view(e *env, w, h int) []string {
 		if !ok {
 			return nil
 		}
-		return questionLines(e, q, "asked "+e.ago(q.Since)+" ago", w)
+		return questionLines(e, q, "asked "+e.Ago(q.Since)+" ago", w)
 	}
 	braked := brakeLines(e, w)
 	out := widget.Fit(e.Theme, braked, w, len(braked))
@@ -229,7 +231,7 @@ func (v *approvalsView) under() (state.Question, bool) {
 }
 
 // questionLines is all that is known of a question; asked says when it came up.
-func questionLines(e *env, q state.Question, asked string, w int) []widget.Line {
+func questionLines(e *page.Env, q state.Question, asked string, w int) []widget.Line {
 	out := []widget.Line{{}, {pickBad(deletes(q)).Of(" " + q.Text)}}
 	out = append(out, widget.Indent(widget.Wrapped("← "+q.Why, w-3, widget.Dim), 1)...)
 	switch {
@@ -250,7 +252,7 @@ func questionLines(e *env, q state.Question, asked string, w int) []widget.Line 
 	if len(q.Diff) == 0 && deletes(q) {
 		return out
 	}
-	return append(out, fieldLines(state.WriteFinished{Diff: q.Diff, Approximate: q.Approximate}, w)...)
+	return append(out, detail.FieldLines(state.WriteFinished{Diff: q.Diff, Approximate: q.Approximate}, w)...)
 }
 
 func pickBad(bad bool) widget.Style {
@@ -262,7 +264,7 @@ func pickBad(bad bool) widget.Style {
 
 // pressed is a key while the questions are open.
 func (v *approvalsView) pressed(m *model, key string) tea.Cmd {
-	if a, ok := find(v.actions(m), key); ok {
+	if a, ok := page.Find(v.actions(m), key); ok {
 		return m.do(a)
 	}
 	v.list.Key(questionRows{m.env, v.questions}, key)
@@ -271,10 +273,10 @@ func (v *approvalsView) pressed(m *model, key string) tea.Cmd {
 
 // actions are the keys. The answers for more than one write are capitals: k and j
 // move the cursor, and must never approve anything.
-func (v *approvalsView) actions(m *model) []action {
+func (v *approvalsView) actions(m *model) []page.Action {
 	e := m.env
 	q, ok := v.under()
-	without := e.without(e.Approvals != nil)
+	without := e.Without(e.Approvals != nil)
 	none := ""
 	switch {
 	case without != "":
@@ -284,30 +286,30 @@ func (v *approvalsView) actions(m *model) []action {
 	case q.Braked:
 		none = "it is approved, and waits for the brake"
 	}
-	brake := action{keys: []string{"b"}, label: "brake", help: "Put the brake on: nothing is written until you release it.", off: without, do: func() tea.Cmd { return v.setBrake(e, true) }}
+	brake := page.Action{Keys: []string{"b"}, Label: "brake", Help: "Put the brake on: nothing is written until you release it.", Off: without, Do: func() tea.Cmd { return v.setBrake(e, true) }}
 	if braked(e) != "" {
-		brake.label, brake.help = "release", "Release the brake; the limits count anew."
-		brake.do = func() tea.Cmd { return v.setBrake(e, false) }
+		brake.Label, brake.Help = "release", "Release the brake; the limits count anew."
+		brake.Do = func() tea.Cmd { return v.setBrake(e, false) }
 	}
 	nothing := without
-	if nothing == "" && e.latest.Controls.Approvals.Len() == 0 {
+	if nothing == "" && e.Latest.Controls.Approvals.Len() == 0 {
 		nothing = "nothing is approved beyond single writes"
 	}
 	skip, whole := without, ""
 	if !ok {
 		skip, whole = none, "no write waits"
 	}
-	return []action{
-		{keys: []string{"y"}, label: "yes", help: "Let this one write go.", off: none, do: func() tea.Cmd { return v.answer(e, state.AnswerYes) }},
-		{keys: []string{"s"}, label: "skip", help: "Answer it with an error: the writer tries again later.", off: skip, do: func() tea.Cmd { return v.answer(e, state.AnswerSkip) }},
-		{keys: []string{"K"}, label: "key", help: coversHelp(q, state.AnswerKey, "of this key"), off: firstOf(none, uncovered(q, state.AnswerKey)), do: func() tea.Cmd { return v.answer(e, state.AnswerKey) }},
-		{keys: []string{"C"}, label: "controller", help: coversHelp(q, state.AnswerController, "of this controller"), off: firstOf(none, uncovered(q, state.AnswerController)), do: func() tea.Cmd { return v.sure(e, q, state.AnswerController) }},
-		{keys: []string{"V"}, label: "verb", help: coversHelp(q, state.AnswerVerb, "with this verb"), off: firstOf(none, uncovered(q, state.AnswerVerb)), do: func() tea.Cmd { return v.sure(e, q, state.AnswerVerb) }},
+	return []page.Action{
+		{Keys: []string{"y"}, Label: "yes", Help: "Let this one write go.", Off: none, Do: func() tea.Cmd { return v.answer(e, state.AnswerYes) }},
+		{Keys: []string{"s"}, Label: "skip", Help: "Answer it with an error: the writer tries again later.", Off: skip, Do: func() tea.Cmd { return v.answer(e, state.AnswerSkip) }},
+		{Keys: []string{"K"}, Label: "key", Help: coversHelp(q, state.AnswerKey, "of this key"), Off: page.FirstOf(none, uncovered(q, state.AnswerKey)), Do: func() tea.Cmd { return v.answer(e, state.AnswerKey) }},
+		{Keys: []string{"C"}, Label: "controller", Help: coversHelp(q, state.AnswerController, "of this controller"), Off: page.FirstOf(none, uncovered(q, state.AnswerController)), Do: func() tea.Cmd { return v.sure(e, q, state.AnswerController) }},
+		{Keys: []string{"V"}, Label: "verb", Help: coversHelp(q, state.AnswerVerb, "with this verb"), Off: page.FirstOf(none, uncovered(q, state.AnswerVerb)), Do: func() tea.Cmd { return v.sure(e, q, state.AnswerVerb) }},
 		brake,
-		{keys: []string{"w"}, label: "withdraw", help: "Withdraw all approvals for more than one write.", off: nothing, do: func() tea.Cmd { return v.withdraw(e) }},
-		{keys: []string{"enter"}, label: "whole", help: "Show the question whole, with what each answer covers.", off: whole, do: func() tea.Cmd { return send(showMsg{text: v.whole(e, q)}) }},
-		{keys: []string{"?"}, label: "help", help: "Show these keys.", do: func() tea.Cmd { return v.help(m) }},
-		{keys: []string{"esc", "A", "q"}, label: "close", help: "Go back to the page; what waits goes on waiting.", do: func() tea.Cmd { m.approvals = nil; return nil }},
+		{Keys: []string{"w"}, Label: "withdraw", Help: "Withdraw all approvals for more than one write.", Off: nothing, Do: func() tea.Cmd { return v.withdraw(e) }},
+		{Keys: []string{"enter"}, Label: "whole", Help: "Show the question whole, with what each answer covers.", Off: whole, Do: func() tea.Cmd { return page.Send(page.ShowMsg{Text: v.whole(e, q)}) }},
+		{Keys: []string{"?"}, Label: "help", Help: "Show these keys.", Do: func() tea.Cmd { return v.help(m) }},
+		{Keys: []string{"esc", "A", "q"}, Label: "close", Help: "Go back to the page; what waits goes on waiting.", Do: func() tea.Cmd { m.approvals = nil; return nil }},
 	}
 }
 
@@ -328,61 +330,61 @@ func uncovered(q state.Question, a state.Answer) string {
 var errMoved = errors.New("the question under the cursor is another one now: look, and answer again")
 
 // answer answers the question that the picture showed.
-func (v *approvalsView) answer(e *env, a state.Answer) tea.Cmd {
+func (v *approvalsView) answer(e *page.Env, a state.Answer) tea.Cmd {
 	q, _ := v.under()
 	if q.ID != v.drawn {
-		return complain(errMoved.Error())
+		return page.Complain(errMoved.Error())
 	}
 	v.drawn = 0 // the next one has to be seen first
 	return v.give(e, q, a)
 }
 
-func (v *approvalsView) give(e *env, q state.Question, a state.Answer) tea.Cmd {
+func (v *approvalsView) give(e *page.Env, q state.Question, a state.Answer) tea.Cmd {
 	if err := e.Approvals.Answer(q.ID, a); err != nil {
-		return complain(fmt.Sprintf("answer question %d: %v", q.ID, err))
+		return page.Complain(fmt.Sprintf("answer question %d: %v", q.ID, err))
 	}
 	if v.given == nil {
 		v.given = map[int]uint64{}
 	}
-	v.given[q.ID] = e.latest.Seq
+	v.given[q.ID] = e.Latest.Seq
 	switch covers := q.Covers[a]; {
 	case a == state.AnswerSkip:
-		return say(fmt.Sprintf("Skipped %s.", q.Text))
+		return page.Say(fmt.Sprintf("Skipped %s.", q.Text))
 	case covers != "":
-		return say(fmt.Sprintf("Approved %s, and from now on %s.", q.Text, covers))
+		return page.Say(fmt.Sprintf("Approved %s, and from now on %s.", q.Text, covers))
 	}
-	return say(fmt.Sprintf("Approved %s.", q.Text))
+	return page.Say(fmt.Sprintf("Approved %s.", q.Text))
 }
 
 // sure asks once more before an answer that covers much.
-func (v *approvalsView) sure(e *env, q state.Question, a state.Answer) tea.Cmd {
+func (v *approvalsView) sure(e *page.Env, q state.Question, a state.Answer) tea.Cmd {
 	if q.ID != v.drawn {
-		return complain(errMoved.Error())
+		return page.Complain(errMoved.Error())
 	}
-	return send(confirmMsg{question: "From now on, let " + q.Covers[a] + " go?", yes: func() tea.Cmd { return v.give(e, q, a) }})
+	return page.Send(page.ConfirmMsg{Question: "From now on, let " + q.Covers[a] + " go?", Yes: func() tea.Cmd { return v.give(e, q, a) }})
 }
 
-func (v *approvalsView) setBrake(e *env, on bool) tea.Cmd {
+func (v *approvalsView) setBrake(e *page.Env, on bool) tea.Cmd {
 	if err := e.Approvals.SetBrake(on); err != nil {
-		return complain("the brake: " + err.Error())
+		return page.Complain("the brake: " + err.Error())
 	}
 	if on {
-		return say("The brake is on: nothing is written until you release it.")
+		return page.Say("The brake is on: nothing is written until you release it.")
 	}
-	return say("The brake is released.")
+	return page.Say("The brake is released.")
 }
 
-func (v *approvalsView) withdraw(e *env) tea.Cmd {
+func (v *approvalsView) withdraw(e *page.Env) tea.Cmd {
 	if err := e.Approvals.Withdraw(); err != nil {
-		return complain("withdraw: " + err.Error())
+		return page.Complain("withdraw: " + err.Error())
 	}
-	return say("Each write is asked about again.")
+	return page.Say("Each write is asked about again.")
 }
 
 // whole is a question as a text.
-func (v *approvalsView) whole(e *env, q state.Question) widget.TextView {
+func (v *approvalsView) whole(e *page.Env, q state.Question) widget.TextView {
 	return widget.TextView{Title: fmt.Sprintf("Question %d of %s", q.ID, q.Controller), Lines: func(w int) []widget.Line {
-		out := questionLines(e, q, "asked at "+e.clock(q.Since), w)[1:]
+		out := questionLines(e, q, "asked at "+e.Clock(q.Since), w)[1:]
 		out = append(out, widget.Line{}, widget.Heading("What the answers cover"))
 		for _, k := range []struct {
 			key    string
@@ -390,7 +392,7 @@ func (v *approvalsView) whole(e *env, q state.Question) widget.TextView {
 		}{{"K", state.AnswerKey}, {"C", state.AnswerController}, {"V", state.AnswerVerb}} {
 			out = append(out, widget.Fact(k.key, q.Covers[k.answer], widget.Text)...)
 		}
-		if approved := e.latest.Controls.Approvals; approved.Len() > 0 {
+		if approved := e.Latest.Controls.Approvals; approved.Len() > 0 {
 			out = append(out, widget.Line{}, widget.Heading("Approved already"))
 			for _, a := range approved.All() {
 				out = append(out, widget.Line{widget.Text.Of(" " + a.Covers)})
@@ -402,7 +404,7 @@ func (v *approvalsView) whole(e *env, q state.Question) widget.TextView {
 
 func (v *approvalsView) help(m *model) tea.Cmd {
 	actions := v.actions(m)
-	return send(showMsg{text: widget.TextView{Title: "Help: writes that wait", Lines: func(w int) []widget.Line {
+	return page.Send(page.ShowMsg{Text: widget.TextView{Title: "Help: writes that wait", Lines: func(w int) []widget.Line {
 		out := widget.Indent(widget.Wrapped(aboutApprovals, min(w-2, 100), widget.Text), 1)
 		return append(append(out, widget.Line{}), keyLines(actions, w)...)
 	}}})

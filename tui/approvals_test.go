@@ -9,6 +9,7 @@ import (
 
 	tea "github.com/charmbracelet/bubbletea"
 
+	"github.com/kctl-ctrl/kctl-ctrl/tui/page"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -118,7 +119,7 @@ func TestApprovals(t *testing.T) {
 // Every page shows that something waits, and leads there.
 func TestApprovalsFromEveryPage(t *testing.T) {
 	snap := shop(t, 0)
-	for id := pageControllers; id <= pageTimeline; id++ {
+	for id := page.Controllers; id <= page.Timeline; id++ {
 		o := on(shopOptions(snap), id)
 		o.Approvals = newGate()
 		newScreen(t, o, snap, 80, 24).has(" 3 WAIT FOR YOU").press("A").has("3 writes wait", "create pods shop/web-1")
@@ -214,7 +215,7 @@ func TestApprovalsBrakeKeepsTheLease(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := newGate()
 			g.brake = "the limit of 100 writes per minute is reached"
-			s := newScreen(t, Options{Parts: Parts{Approvals: g}, Now: func() time.Time { return testNow }}, elected(state.ModeActive, c.steps...), 80, 24)
+			s := newScreen(t, Options{Parts: page.Parts{Approvals: g}, Now: func() time.Time { return testNow }}, elected(state.ModeActive, c.steps...), 80, 24)
 			s.has(c.want).press("A")
 			s.has(c.want, "The brake is on since 05:06:07.000: the limit of 100 writes per minute is", "asked 9s ago")
 			if c.want == kept {

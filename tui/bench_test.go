@@ -17,6 +17,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 	"github.com/muesli/termenv"
 
+	"github.com/kctl-ctrl/kctl-ctrl/tui/page"
 	"github.com/kctl-ctrl/kctl-ctrl/tui/widget"
 )
 
@@ -31,8 +32,8 @@ const (
 // place is a page, or what is drilled into on one.
 type place struct {
 	name string
-	page pageID
-	to   func(*world) subject
+	page page.ID
+	to   func(*world) page.Subject
 }
 
 func places() []place {
@@ -41,19 +42,19 @@ func places() []place {
 		out = append(out, place{name: row.name, page: row.id})
 	}
 	return append(out,
-		place{"cache of pods", pageInformers, func(*world) subject { return subject{kind: onInformer, informer: "pods"} }},
-		place{"story of a pod", pageTimeline, func(w *world) subject { return subject{kind: onObject, object: w.written()} }},
+		place{"cache of pods", page.Informers, func(*world) page.Subject { return page.Subject{Kind: page.OnInformer, Informer: "pods"} }},
+		place{"story of a pod", page.Timeline, func(w *world) page.Subject { return page.Subject{Kind: page.OnObject, Object: w.written()} }},
 	)
 }
 
 // nothing is the name of a place without a page.
 const nothing = "nothing"
 
-func (p place) jump(w *world) jumpMsg {
+func (p place) jump(w *world) page.JumpMsg {
 	if p.to == nil {
-		return jumpMsg{page: p.page}
+		return page.JumpMsg{Page: p.page}
 	}
-	return jumpMsg{p.page, p.to(w)}
+	return page.JumpMsg{Page: p.page, To: p.to(w)}
 }
 
 // BenchmarkKeys is the time from a key to the frame that answers it: written to the
@@ -173,7 +174,7 @@ func startTimed(b *testing.B, w *world, p place) *timed {
 	b.Cleanup(cancel)
 	in, keys := io.Pipe()
 	s := &timed{tb: b, blank: p.name == nothing, keys: keys, over: make(chan struct{}), model: newModel(ctx, Options{
-		Parts:   Parts{Theme: testTheme(b, "default", termenv.TrueColor), Missing: "this is a benchmark"},
+		Parts:   page.Parts{Theme: testTheme(b, "default", termenv.TrueColor), Missing: "this is a benchmark"},
 		Journal: hubJournal{w.hub},
 	})}
 	s.changed = sync.NewCond(&s.mu)
@@ -240,7 +241,7 @@ func (s *timed) View() string {
 
 // hasRows: the page has what it is to show.
 func (s *timed) hasRows() bool {
-	if s.blank || s.env.snap.Seq == 0 {
+	if s.blank || s.env.Snap.Seq == 0 {
 		return s.blank
 	}
 	for _, l := range strings.Split(ansi.Strip(s.picture), "\n") {

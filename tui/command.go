@@ -11,6 +11,7 @@ import (
 
 	tea "github.com/charmbracelet/bubbletea"
 
+	"github.com/kctl-ctrl/kctl-ctrl/tui/page"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -34,7 +35,7 @@ func (m *model) verbs() []verb {
 	return []verb{
 		{words: []string{"quit", "q", "q!", "qa", "exit"}, help: "Quit.", do: func(string) tea.Cmd { return m.askQuit() }},
 		{words: []string{"help"}, help: "Show all keys.", do: func(string) tea.Cmd { return m.help() }},
-		{words: []string{"record"}, help: "Start to save a recording, or end it.", off: e.without(m.options.Recorder != nil), do: func(string) tea.Cmd { return m.record() }},
+		{words: []string{"record"}, help: "Start to save a recording, or end it.", off: e.Without(m.options.Recorder != nil), do: func(string) tea.Cmd { return m.record() }},
 		{words: []string{"output", "logs"}, help: "Show what the command prints.", off: m.noCommand(), do: func(string) tea.Cmd { return m.output() }},
 		{words: []string{"kubectl", "kubeconfig"}, help: "Show and copy how kubectl reaches this sandbox.", off: m.noKubeconfig(), do: func(string) tea.Cmd { return m.kubectl() }},
 		{words: []string{"active", "lead"}, args: "[LOOPS]", bare: true, help: "Have loops write to this cluster for real: those named, deployment,replicaset, or those that run. It shows first what that means, and asks for the context's name.", off: m.noActive(), do: m.stand},
@@ -47,7 +48,7 @@ func (m *model) verbs() []verb {
 
 // command opens the command line.
 func (m *model) command() tea.Cmd {
-	m.open(promptMsg{Label: ":", Complete: m.completeCommand, Done: m.run}, nil)
+	m.open(page.PromptMsg{Label: ":", Complete: m.completeCommand, Done: m.run}, nil)
 	return nil
 }
 
@@ -61,7 +62,7 @@ func (m *model) completeCommand(typed string) []string {
 			out = append(out, v.words[0])
 		}
 	}
-	for name := range m.env.snap.Informers.All() {
+	for name := range m.env.Snap.Informers.All() {
 		out = append(out, name)
 	}
 	out = slices.DeleteFunc(out, func(s string) bool { return !strings.HasPrefix(s, typed) })
@@ -82,7 +83,7 @@ func (m *model) run(typed string) tea.Cmd {
 	for _, v := range m.verbs() {
 		if slices.Contains(v.words, first) && (rest != "" || v.args == "" || v.bare) {
 			if v.off != "" {
-				return complain(first + ": not now: " + v.off)
+				return page.Complain(first + ": not now: " + v.off)
 			}
 			return v.do(rest)
 		}
@@ -93,10 +94,10 @@ func (m *model) run(typed string) tea.Cmd {
 			return m.show(row.id, true)
 		}
 	}
-	if _, ok := m.env.snap.Informers.Get(lower); ok || m.env.Caches != nil {
-		return m.jump(pageInformers, subject{kind: onInformer, informer: lower, filter: typeFilter(rest)})
+	if _, ok := m.env.Snap.Informers.Get(lower); ok || m.env.Caches != nil {
+		return m.jump(page.Informers, page.Subject{Kind: page.OnInformer, Informer: lower, Filter: typeFilter(rest)})
 	}
-	return complain(fmt.Sprintf("%q is no page, command or type here; ? lists the commands", first))
+	return page.Complain(fmt.Sprintf("%q is no page, command or type here; ? lists the commands", first))
 }
 
 // typeFilter is the filter that stands after a type: of a namespace by its name, of
@@ -111,7 +112,7 @@ func typeFilter(rest string) string {
 func (m *model) setSpeed(rest string) tea.Cmd {
 	n, err := strconv.ParseFloat(strings.TrimSuffix(rest, "x"), 64)
 	if err != nil || n < minSpeed || n > maxSpeed {
-		return complain(fmt.Sprintf("speed %q: a number from %g to %g", rest, minSpeed, float64(maxSpeed)))
+		return page.Complain(fmt.Sprintf("speed %q: a number from %g to %g", rest, minSpeed, float64(maxSpeed)))
 	}
 	m.env.Player.SetSpeed(n)
 	return nil
@@ -123,18 +124,18 @@ func (m *model) seek(rest string) tea.Cmd {
 		return moving(func() error { return m.env.Player.Seek(from.Add(d)) })
 	}
 	for _, layout := range []string{"15:04:05.999", "15:04"} {
-		at, err := time.ParseInLocation(layout, rest, m.env.location())
+		at, err := time.ParseInLocation(layout, rest, m.env.Zone())
 		if err != nil {
 			continue
 		}
-		day := from.In(m.env.location())
-		at = time.Date(day.Year(), day.Month(), day.Day(), at.Hour(), at.Minute(), at.Second(), at.Nanosecond(), m.env.location())
+		day := from.In(m.env.Zone())
+		at = time.Date(day.Year(), day.Month(), day.Day(), at.Hour(), at.Minute(), at.Second(), at.Nanosecond(), m.env.Zone())
 		if at.Before(from) && !at.AddDate(0, 0, 1).After(to) {
 			at = at.AddDate(0, 0, 1) // over midnight
 		}
 		return moving(func() error { return m.env.Player.Seek(at) })
 	}
-	return complain(fmt.Sprintf("seek %q: a time such as 15:04:05, or +90s", rest))
+	return page.Complain(fmt.Sprintf("seek %q: a time such as 15:04:05, or +90s", rest))
 }
 
 // treeOf reads TYPE/NAME or TYPE/NAMESPACE/NAME.
@@ -144,11 +145,11 @@ func (m *model) treeOf(rest string) tea.Cmd {
 	ref := state.Ref{Group: group, Resource: resource, Name: parts[len(parts)-1]}
 	switch len(parts) {
 	case 2:
-		ref.Namespace = m.env.snap.Session.Namespace
+		ref.Namespace = m.env.Snap.Session.Namespace
 	case 3:
 		ref.Namespace = parts[1]
 	default:
-		return complain("tree takes TYPE/NAME or TYPE/NAMESPACE/NAME")
+		return page.Complain("tree takes TYPE/NAME or TYPE/NAMESPACE/NAME")
 	}
-	return m.jump(pageTree, subject{kind: onObject, object: ref, name: ref.Name})
+	return m.jump(page.Tree, page.Subject{Kind: page.OnObject, Object: ref, Name: ref.Name})
 }

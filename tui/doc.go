@@ -6,9 +6,20 @@
 // # What it knows
 //
 // The package imports watch/state and render, and neither client-go nor a
-// controller. What it needs of a cluster it declares as small interfaces
-// (backend.go), and cmd hands them over. One that is nil switches off the keys
-// that need it, and Options.Missing says why.
+// controller. What it needs of a cluster are the small interfaces of tui/port, and
+// cmd hands them over. One that is nil switches off the keys that need it, and
+// Parts.Missing says why.
+//
+// # How it is made
+//
+//	tui/            the root: what lies over the pages, header and footer around
+//	                them, the program, and --plain
+//	tui/page/NAME   a page each; they know no other and not the root
+//	tui/page        the contract between root and pages, and what pages share
+//	tui/port        the interfaces to a session
+//	tui/widget      list, text, prompt, filter, cells, theme
+//
+// Imports go down this list and never up.
 //
 // # How it moves
 //
@@ -19,10 +30,9 @@
 //
 // # Pages
 //
-// A page is a file page….go and a row of the table in page.go. It declares its
-// keys as actions (action.go), from which the dispatcher, the footer and the help
-// are made, so that they cannot disagree. Lists, texts and prompts are widgets
-// (tui/widget).
+// A page is a package and a row of the table in pages.go. It declares its keys as
+// actions, from which the dispatcher, the footer and the help are made, so that
+// they cannot disagree.
 //
 // # Text
 //

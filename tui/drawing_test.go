@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/kctl-ctrl/kctl-ctrl/tui/internal/tuitest"
+	"github.com/kctl-ctrl/kctl-ctrl/tui/page"
+	"github.com/kctl-ctrl/kctl-ctrl/tui/port"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -14,20 +16,20 @@ func (s *screen) forbid() (restore func()) {
 	options, parts := *s.options, *s.env.Parts
 	o, p := s.options, s.env.Parts
 	if o.Connection != nil {
-		o.Connection = struct{ Connection }{}
+		o.Connection = struct{ port.Connection }{}
 	}
 	if o.Recorder != nil {
-		o.Recorder = struct{ Recorder }{}
+		o.Recorder = struct{ port.Recorder }{}
 	}
-	o.Journal = struct{ Journal }{}
+	o.Journal = struct{ port.Journal }{}
 	o.Requests, o.Now = nil, nil
-	p.Loops, p.Approvals, p.Caches, p.Owners = struct{ Loops }{}, struct{ Approvals }{}, struct{ Caches }{}, struct{ Owners }{}
-	p.Revisions, p.Leases, p.Active = struct{ Revisions }{}, struct{ Leases }{}, struct{ Active }{}
+	p.Loops, p.Approvals, p.Caches, p.Owners = struct{ port.Loops }{}, struct{ port.Approvals }{}, struct{ port.Caches }{}, struct{ port.Owners }{}
+	p.Revisions, p.Leases, p.Active = struct{ port.Revisions }{}, struct{ port.Leases }{}, struct{ port.Active }{}
 	if p.Player != nil {
-		p.Player = struct{ Player }{}
+		p.Player = struct{ port.Player }{}
 	}
 	if p.Command != nil {
-		p.Command = struct{ Command }{}
+		p.Command = struct{ port.Command }{}
 	}
 	return func() {
 		*s.options, *s.env.Parts = options, parts
@@ -38,7 +40,7 @@ func (s *screen) forbid() (restore func()) {
 func (s *screen) draws(t *testing.T, when string) {
 	t.Helper()
 	s.report()
-	snap, latest, now := s.env.snap, s.env.latest, s.env.now
+	snap, latest, now := s.env.Snap, s.env.Latest, s.env.Now
 	restore := s.forbid()
 	defer restore()
 	defer func() {
@@ -49,7 +51,7 @@ func (s *screen) draws(t *testing.T, when string) {
 	if first, second := s.View(), s.View(); first != second {
 		t.Errorf("%s: the first picture is\n%s\nthe second, of the same,\n%s", when, first, second)
 	}
-	if s.env.snap != snap || s.env.latest != latest || s.env.now != now {
+	if s.env.Snap != snap || s.env.Latest != latest || s.env.Now != now {
 		t.Errorf("%s: drawing has changed what pages read", when)
 	}
 }
@@ -67,7 +69,7 @@ func TestDrawingIsPure(t *testing.T) {
 	active := staging()
 	active.Phase = state.ActiveLeading
 	for _, size := range [][2]int{{80, 24}, {200, 60}} {
-		for id := pageControllers; id <= pageTimeline; id++ {
+		for id := page.Controllers; id <= page.Timeline; id++ {
 			for _, replay := range []bool{false, true} {
 				o := on(shopOptions(snap), id)
 				o.Loops, o.Approvals, o.Active = loops, newGate(), active

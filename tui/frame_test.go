@@ -13,6 +13,7 @@ import (
 	"github.com/creack/pty"
 	"github.com/muesli/termenv"
 
+	"github.com/kctl-ctrl/kctl-ctrl/tui/page"
 	"github.com/kctl-ctrl/kctl-ctrl/tui/widget"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
@@ -101,7 +102,7 @@ func TestPanicRestoresTheTerminal(t *testing.T) {
 			}
 		}
 	}()
-	err = NewScreen(context.Background(), Options{Parts: Parts{Theme: testTheme(t, "default", termenv.ANSI)}, Journal: panics{}}, tty, tty).Run()
+	err = NewScreen(context.Background(), Options{Parts: page.Parts{Theme: testTheme(t, "default", termenv.ANSI)}, Journal: panics{}}, tty, tty).Run()
 	if err == nil {
 		t.Error("the panic is no error")
 	}

@@ -8,40 +8,42 @@ import (
 
 	tea "github.com/charmbracelet/bubbletea"
 
+	"github.com/kctl-ctrl/kctl-ctrl/tui/page"
+	"github.com/kctl-ctrl/kctl-ctrl/tui/page/detail"
 	"github.com/kctl-ctrl/kctl-ctrl/tui/widget"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
 // actions are the keys that mean the same on every page.
-func (m *model) actions() []action {
+func (m *model) actions() []page.Action {
 	e := m.env
-	under := m.page().under(e)
+	under := m.page().Under(e)
 	nothing := ""
-	if under.kind == onNothing {
-		nothing = errNothing.Error()
+	if under.Kind == page.OnNothing {
+		nothing = page.ErrNothing.Error()
 	}
-	out := []action{
-		{keys: []string{"?"}, label: "help", always: true, help: "Show all keys.", do: m.help},
-		{keys: []string{":"}, label: "command", help: "Type a command: the name of a page or of a type, seek, record, quit.", do: m.command},
-		{keys: []string{"/"}, label: "filter", help: "Filter the rows: text or a regular expression, !text for what does not match, -l labels, -f fuzzy.", off: m.noFilter(), do: m.filter},
-		{keys: []string{"i"}, label: "explain", help: "Explain what the cursor is on.", do: func() tea.Cmd { return m.explain(under) }},
-		{keys: []string{"y"}, label: "yaml", help: "Show what the cursor is on as YAML.", off: nothing, do: func() tea.Cmd { return m.yaml(under) }},
-		{keys: []string{"c"}, label: "copy", help: "Copy the name under the cursor.", off: firstOf(nothing, e.without(m.options.Copy != nil)), do: func() tea.Cmd { return m.copy(under.copied(), under.name) }},
-		{keys: []string{"p"}, label: "pause", help: "Pause the screen, or let it go on. What is watched goes on meanwhile.", do: m.pause},
-		{keys: []string{"A"}, help: "Show the writes that wait for your yes, and the brake.", off: noApprovals(e), do: m.openApprovals},
-		{keys: []string{"L"}, help: "Lead: have the loops that run write to this cluster for real, after you have seen what that means and typed the context's name; or step down.", off: m.noActive(), do: m.lead},
-		{keys: []string{"X"}, help: "Show what the command prints.", off: m.noCommand(), do: m.output},
-		{keys: []string{"S"}, help: "Start to save a recording, or end it.", off: e.without(m.options.Recorder != nil), do: m.record},
-		{keys: []string{"K"}, help: "Show and copy how kubectl reaches this sandbox.", off: m.noKubeconfig(), do: m.kubectl},
-		{keys: []string{"esc"}, help: "Leave what was opened; leave the filter; go to the page before.", do: m.back},
-		{keys: []string{"tab"}, help: "Go to the next page.", do: func() tea.Cmd { return m.show(m.neighbour(1), true) }},
-		{keys: []string{"shift+tab"}, help: "Go to the page to the left.", do: func() tea.Cmd { return m.show(m.neighbour(-1), true) }},
-		{keys: []string{"q"}, label: "quit", help: "Quit.", do: m.askQuit},
+	out := []page.Action{
+		{Keys: []string{"?"}, Label: "help", Always: true, Help: "Show all keys.", Do: m.help},
+		{Keys: []string{":"}, Label: "command", Help: "Type a command: the name of a page or of a type, seek, record, quit.", Do: m.command},
+		{Keys: []string{"/"}, Label: "filter", Help: "Filter the rows: text or a regular expression, !text for what does not match, -l labels, -f fuzzy.", Off: m.noFilter(), Do: m.filter},
+		{Keys: []string{"i"}, Label: "explain", Help: "Explain what the cursor is on.", Do: func() tea.Cmd { return m.explain(under) }},
+		{Keys: []string{"y"}, Label: "yaml", Help: "Show what the cursor is on as YAML.", Off: nothing, Do: func() tea.Cmd { return m.yaml(under) }},
+		{Keys: []string{"c"}, Label: "copy", Help: "Copy the name under the cursor.", Off: page.FirstOf(nothing, e.Without(m.options.Copy != nil)), Do: func() tea.Cmd { return m.copy(under.Copied(), under.Name) }},
+		{Keys: []string{"p"}, Label: "pause", Help: "Pause the screen, or let it go on. What is watched goes on meanwhile.", Do: m.pause},
+		{Keys: []string{"A"}, Help: "Show the writes that wait for your yes, and the brake.", Off: noApprovals(e), Do: m.openApprovals},
+		{Keys: []string{"L"}, Help: "Lead: have the loops that run write to this cluster for real, after you have seen what that means and typed the context's name; or step down.", Off: m.noActive(), Do: m.lead},
+		{Keys: []string{"X"}, Help: "Show what the command prints.", Off: m.noCommand(), Do: m.output},
+		{Keys: []string{"S"}, Help: "Start to save a recording, or end it.", Off: e.Without(m.options.Recorder != nil), Do: m.record},
+		{Keys: []string{"K"}, Help: "Show and copy how kubectl reaches this sandbox.", Off: m.noKubeconfig(), Do: m.kubectl},
+		{Keys: []string{"esc"}, Help: "Leave what was opened; leave the filter; go to the page before.", Do: m.back},
+		{Keys: []string{"tab"}, Help: "Go to the next page.", Do: func() tea.Cmd { return m.show(m.neighbour(1), true) }},
+		{Keys: []string{"shift+tab"}, Help: "Go to the page to the left.", Do: func() tea.Cmd { return m.show(m.neighbour(-1), true) }},
+		{Keys: []string{"q"}, Label: "quit", Help: "Quit.", Do: m.askQuit},
 	}
 	for _, row := range m.table {
-		out = append(out, action{
-			keys: []string{strconv.Itoa(int(row.id))}, help: "Go to " + row.name + ".",
-			do: func() tea.Cmd { return m.show(row.id, true) },
+		out = append(out, page.Action{
+			Keys: []string{strconv.Itoa(int(row.id))}, Help: "Go to " + row.name + ".",
+			Do: func() tea.Cmd { return m.show(row.id, true) },
 		})
 	}
 	return append(out, m.playing()...)
@@ -49,16 +51,16 @@ func (m *model) actions() []action {
 
 // overText are those of the keys everywhere that mean the same over a text: they
 // need nothing under a cursor. Going to a page closes the text.
-func (m *model) overText() []action {
-	return slices.DeleteFunc(m.actions(), func(a action) bool {
-		switch a.keys[0] {
+func (m *model) overText() []page.Action {
+	return slices.DeleteFunc(m.actions(), func(a page.Action) bool {
+		switch a.Keys[0] {
 		case ":", "p", "S", "K", "X", "tab", "shift+tab":
 			return false
 		case "?":
 			return m.text.isHelp
 		}
-		_, err := strconv.Atoi(a.keys[0])
-		return err != nil && !slices.ContainsFunc(m.playing(), func(p action) bool { return p.keys[0] == a.keys[0] })
+		_, err := strconv.Atoi(a.Keys[0])
+		return err != nil && !slices.ContainsFunc(m.playing(), func(p page.Action) bool { return p.Keys[0] == a.Keys[0] })
 	})
 }
 
@@ -73,18 +75,18 @@ func (m *model) noKubeconfig() string {
 func (m *model) kubectl() tea.Cmd {
 	line := "export KUBECONFIG=" + m.options.Kubeconfig
 	if m.options.Copy == nil {
-		return say(line)
+		return page.Say(line)
 	}
 	return m.copy(line, line)
 }
 
-func (m *model) neighbour(by int) pageID {
+func (m *model) neighbour(by int) page.ID {
 	n := len(m.table)
-	return pageID((int(m.shown)-1+by+n)%n + 1)
+	return page.ID((int(m.shown)-1+by+n)%n + 1)
 }
 
 func (m *model) noFilter() string {
-	if m.page().filtering() == nil {
+	if m.page().Filtering() == nil {
 		return "this page has nothing to filter"
 	}
 	return ""
@@ -92,17 +94,17 @@ func (m *model) noFilter() string {
 
 // filter opens the filter's line. It filters while one types.
 func (m *model) filter() tea.Cmd {
-	f := m.page().filtering()
+	f := m.page().Filtering()
 	apply := func(text string) error {
-		parsed, err := widget.ParseFilter(text, f.labels)
+		parsed, err := widget.ParseFilter(text, f.Labels)
 		if err == nil {
-			f.set(parsed)
+			f.Set(parsed)
 		}
 		return err
 	}
-	m.open(promptMsg{Label: "/", Value: f.current.Text, Done: func(text string) tea.Cmd {
+	m.open(page.PromptMsg{Label: "/", Value: f.Current.Text, Done: func(text string) tea.Cmd {
 		if err := apply(text); err != nil {
-			return complain(err.Error())
+			return page.Complain(err.Error())
 		}
 		return nil
 	}}, func(text string) { _ = apply(text) }) // half a pattern is no error yet
@@ -110,12 +112,12 @@ func (m *model) filter() tea.Cmd {
 }
 
 func (m *model) pause() tea.Cmd {
-	m.env.paused = !m.env.paused
-	if m.env.paused {
+	m.env.Paused = !m.env.Paused
+	if m.env.Paused {
 		return nil
 	}
-	m.env.snap = m.env.latest
-	return m.all(snapshotMsg{})
+	m.env.Snap = m.env.Latest
+	return m.all(page.SnapshotMsg{})
 }
 
 func (m *model) record() tea.Cmd {
@@ -123,14 +125,14 @@ func (m *model) record() tea.Cmd {
 	return func() tea.Msg {
 		said, err := recorder.Toggle()
 		if err != nil {
-			return sayMsg{text: "save a recording: " + err.Error(), bad: true}
+			return page.SayMsg{Text: "save a recording: " + err.Error(), Bad: true}
 		}
-		return sayMsg{text: said}
+		return page.SayMsg{Text: said}
 	}
 }
 
 // playing are the keys of a replay.
-func (m *model) playing() []action {
+func (m *model) playing() []page.Action {
 	p := m.env.Player
 	if p == nil {
 		return nil
@@ -147,9 +149,9 @@ func (m *model) playing() []action {
 				found, err := p.SeekError(back)
 				switch {
 				case err != nil:
-					return sayMsg{text: err.Error(), bad: true}
+					return page.SayMsg{Text: err.Error(), Bad: true}
 				case !found:
-					return sayMsg{text: "There is no further error."}
+					return page.SayMsg{Text: "There is no further error."}
 				}
 				return errorFoundMsg{p.Position()}
 			}
@@ -158,21 +160,21 @@ func (m *model) playing() []action {
 	speed := func(factor float64) func() tea.Cmd {
 		return func() tea.Cmd {
 			p.SetSpeed(min(max(p.Speed()*factor, minSpeed), maxSpeed))
-			return say(fmt.Sprintf("Speed %gx.", p.Speed()))
+			return page.Say(fmt.Sprintf("Speed %gx.", p.Speed()))
 		}
 	}
-	return []action{
-		{keys: []string{" "}, label: "play/stop", always: true, help: "Play the recording, or stop it.", do: func() tea.Cmd { play := !p.Playing(); return moving(func() error { return p.SetPlaying(play) }) }},
-		{keys: []string{"left"}, label: "-5s", help: "Go back five seconds; shift for a minute.", do: by(-5 * time.Second)},
-		{keys: []string{"right"}, label: "+5s", help: "Go on five seconds; shift for a minute.", do: by(5 * time.Second)},
-		{keys: []string{"shift+left"}, help: "Go back a minute.", do: by(-time.Minute)},
-		{keys: []string{"shift+right"}, help: "Go on a minute.", do: by(time.Minute)},
-		{keys: []string{"."}, help: "Go to the next entry.", do: step(1)},
-		{keys: []string{","}, help: "Go to the entry before.", do: step(-1)},
-		{keys: []string{"]"}, label: "error", always: true, help: "Go to the next error.", do: errorAt(false)},
-		{keys: []string{"["}, help: "Go to the error before.", do: errorAt(true)},
-		{keys: []string{"+"}, help: "Play twice as fast.", do: speed(2)},
-		{keys: []string{"_"}, help: "Play half as fast.", do: speed(0.5)},
+	return []page.Action{
+		{Keys: []string{" "}, Label: "play/stop", Always: true, Help: "Play the recording, or stop it.", Do: func() tea.Cmd { play := !p.Playing(); return moving(func() error { return p.SetPlaying(play) }) }},
+		{Keys: []string{"left"}, Label: "-5s", Help: "Go back five seconds; shift for a minute.", Do: by(-5 * time.Second)},
+		{Keys: []string{"right"}, Label: "+5s", Help: "Go on five seconds; shift for a minute.", Do: by(5 * time.Second)},
+		{Keys: []string{"shift+left"}, Help: "Go back a minute.", Do: by(-time.Minute)},
+		{Keys: []string{"shift+right"}, Help: "Go on a minute.", Do: by(time.Minute)},
+		{Keys: []string{"."}, Help: "Go to the next entry.", Do: step(1)},
+		{Keys: []string{","}, Help: "Go to the entry before.", Do: step(-1)},
+		{Keys: []string{"]"}, Label: "error", Always: true, Help: "Go to the next error.", Do: errorAt(false)},
+		{Keys: []string{"["}, Help: "Go to the error before.", Do: errorAt(true)},
+		{Keys: []string{"+"}, Help: "Play twice as fast.", Do: speed(2)},
+		{Keys: []string{"_"}, Help: "Play half as fast.", Do: speed(0.5)},
 	}
 }
 
@@ -183,19 +185,19 @@ type errorFoundMsg struct{ at time.Time }
 // toError puts the cursor of a page on the failure at which the recording stands,
 // once the snapshot of it is there.
 func (m *model) toError() tea.Cmd {
-	entry, ok := m.env.snap.Recent.At(m.env.snap.Recent.Len() - 1)
+	entry, ok := m.env.Snap.Recent.At(m.env.Snap.Recent.Len() - 1)
 	if !ok || m.errorAt.IsZero() || !entry.At.Equal(m.errorAt) {
 		return nil
 	}
 	m.errorAt = time.Time{}
-	to := eventSubject(entry.Event, entry.Seq)
-	if m.shown == pageTimeline {
-		to.kind = onEvent
+	to := detail.EventSubject(entry.Event, entry.Seq)
+	if m.shown == page.Timeline {
+		to.Kind = page.OnEvent
 	}
-	said := say("An error: " + state.Describe(entry.Event))
+	said := page.Say("An error: " + state.Describe(entry.Event))
 	switch m.shown {
-	case pageControllers, pageQueues, pageWrites, pageTimeline:
-		if cmd, ok := m.page().focus(to, m.env); ok {
+	case page.Controllers, page.Queues, page.Writes, page.Timeline:
+		if cmd, ok := m.page().Focus(to, m.env); ok {
 			return tea.Batch(cmd, said)
 		}
 	}
@@ -206,7 +208,7 @@ func (m *model) toError() tea.Cmd {
 func moving(move func() error) tea.Cmd {
 	return func() tea.Msg {
 		if err := move(); err != nil {
-			return sayMsg{text: "move in the recording: " + err.Error(), bad: true}
+			return page.SayMsg{Text: "move in the recording: " + err.Error(), Bad: true}
 		}
 		return nil
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/kctl-ctrl/kctl-ctrl/render"
+	"github.com/kctl-ctrl/kctl-ctrl/tui/page"
 	"github.com/kctl-ctrl/kctl-ctrl/tui/widget"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
@@ -40,7 +41,7 @@ func (m *model) View() string {
 	} else if m.approvals != nil {
 		body = m.approvals.view(m.env, w, room)
 	} else {
-		body = m.page().view(m.env, w, room)
+		body = m.page().View(m.env, w, room)
 	}
 	// The title says how far down the body is, so it comes after it.
 	lines := append([]string{m.headline(w), m.tabs(w), m.titleLine(w)}, body...)
@@ -58,23 +59,23 @@ func (m *model) bodyHeight() int {
 
 // badge is the mode in a word that cannot be missed.
 func (m *model) badge() widget.Span {
-	s := m.env.latest.Session
+	s := m.env.Latest.Session
 	switch {
 	case m.env.Player != nil:
 		return widget.Recording.Of(" RECORDING ")
-	case m.env.standing().Phase == state.ActiveLeading:
+	case m.env.Standing().Phase == state.ActiveLeading:
 		return widget.Active.Of(" ACTIVE ")
-	case m.env.standing().Phase == state.ActiveCandidate:
+	case m.env.Standing().Phase == state.ActiveCandidate:
 		return widget.Dry.Of(" CANDIDATE ")
-	case m.env.standing().Phase == state.ActiveEnding:
+	case m.env.Standing().Phase == state.ActiveEnding:
 		return widget.Alarm.Of(" STEPPING DOWN ")
-	case m.env.standing().Ended != "" && !running(m.env.latest):
-		return widget.Alarm.Of(" OBSERVING, " + strings.ToUpper(m.env.standing().Ended) + " ")
+	case m.env.Standing().Ended != "" && !running(m.env.Latest):
+		return widget.Alarm.Of(" OBSERVING, " + strings.ToUpper(m.env.Standing().Ended) + " ")
 	case s.Mode == state.ModeActive && s.Sandbox:
 		return widget.Sandbox.Of(" SANDBOX ")
 	case s.Mode == state.ModeActive:
 		return widget.Active.Of(" ACTIVE ")
-	case m.env.Observing && !running(m.env.latest):
+	case m.env.Observing && !running(m.env.Latest):
 		return widget.Observe.Of(" OBSERVING ")
 	case s.Mode == state.ModeDryRunClient, s.Mode == state.ModeDryRunServer:
 		return widget.Dry.Of(" " + strings.ToUpper(string(s.Mode)) + " ")
@@ -96,7 +97,7 @@ func running(s *state.Snapshot) bool {
 
 func (m *model) headline(w int) string {
 	e := m.env
-	s := e.latest.Session
+	s := e.Latest.Session
 	l := widget.Line{widget.Bold.Of("kctl-ctrl "), m.badge(), widget.Text.Of(" " + cmp.Or(s.Context, "-"))}
 	if s.Namespace != "" {
 		l = append(l, widget.Dim.Of(" ns/"+s.Namespace))
@@ -107,16 +108,16 @@ func (m *model) headline(w int) string {
 	var right []widget.Span
 	if election, ok := electionSpan(e); ok {
 		right = append(right, election)
-	} else if leader := leaderOf(e.latest, e.now); leader != "" {
+	} else if leader := leaderOf(e.Latest, e.Now); leader != "" {
 		right = append(right, widget.Text.Of("leader "+leader))
 	}
 	if m.options.Requests != nil {
-		right = append(right, widget.Text.Of(fmt.Sprintf("%.0f req/s", e.trends.requestsPerSecond())))
+		right = append(right, widget.Text.Of(fmt.Sprintf("%.0f req/s", e.Trends.RequestsPerSecond())))
 	}
 	if m.facts.recording != "" {
 		right = append(right, widget.Recording.Of("REC"))
 	}
-	if n := dropped(e.latest); n > 0 {
+	if n := dropped(e.Latest); n > 0 {
 		right = append(right, widget.Bad.Of(fmt.Sprintf("dropped %d", n)))
 	} else {
 		right = append(right, widget.Dim.Of("dropped 0"))
@@ -184,16 +185,16 @@ func (m *model) titleLine(w int) string {
 		right = append(right, widget.Dim.Of(m.text.Place()))
 	} else if m.approvals != nil {
 		l = widget.Line{widget.Title.Of(" " + m.approvals.title(e))}
-	} else if e.connecting {
-		l = widget.Line{widget.Title.Of(" Connecting: " + lastNote(e.latest))}
+	} else if e.Connecting {
+		l = widget.Line{widget.Title.Of(" Connecting: " + lastNote(e.Latest))}
 	} else {
-		l = widget.Line{widget.Title.Of(" " + m.page().title(e))}
-		if f := m.page().filtering(); f != nil && f.current.Text != "" {
-			l = append(l, widget.Warn.Of("  filter: "+f.current.Text))
+		l = widget.Line{widget.Title.Of(" " + m.page().Title(e))}
+		if f := m.page().Filtering(); f != nil && f.Current.Text != "" {
+			l = append(l, widget.Warn.Of("  filter: "+f.Current.Text))
 		}
 	}
-	if e.paused {
-		right = append(right, widget.Warn.Of(fmt.Sprintf("SCREEN PAUSED, %d entries behind", e.latest.Seq-e.snap.Seq)))
+	if e.Paused {
+		right = append(right, widget.Warn.Of(fmt.Sprintf("SCREEN PAUSED, %d entries behind", e.Latest.Seq-e.Snap.Seq)))
 	}
 	return widget.Spread(e.Theme, l, right, w)
 }
@@ -212,7 +213,7 @@ func lastNote(s *state.Snapshot) string {
 // leaders.
 func (m *model) alarm() string {
 	if since := m.facts.lost; !since.IsZero() {
-		return fmt.Sprintf("NO ANSWER FROM THE API SERVER for %s: what is shown is STALE (%s)", widget.Age(m.env.now.Sub(since)), m.facts.reason)
+		return fmt.Sprintf("NO ANSWER FROM THE API SERVER for %s: what is shown is STALE (%s)", widget.Age(m.env.Now.Sub(since)), m.facts.reason)
 	}
 	if failing := m.facts.failing; len(failing) > 0 {
 		text := "WATCHES FAIL, what is shown is STALE: " + failing[0]
@@ -227,16 +228,16 @@ func (m *model) alarm() string {
 	if text := brakeAlarm(m.env); text != "" {
 		return text
 	}
-	for q := range m.env.latest.Stalled() {
+	for q := range m.env.Latest.Stalled() {
 		return fmt.Sprintf("QUEUE STALLED: %s %s: a key has been ready for %s while %d workers are idle (a defect of kctl-ctrl: S saves a recording)",
-			render.ShortName(q.Controller), cmp.Or(q.Key, q.Queue), widget.Age(m.env.now.Sub(q.Since)), q.Idle)
+			render.ShortName(q.Controller), cmp.Or(q.Key, q.Queue), widget.Age(m.env.Now.Sub(q.Since)), q.Idle)
 	}
-	if p, ok := m.pages[pageLeases].(alarming); ok {
-		if text := p.alarm(m.env); text != "" {
+	if p, ok := m.pages[page.Leases].(page.Alarming); ok {
+		if text := p.Alarm(m.env); text != "" {
 			return text
 		}
 	}
-	return firstOf(m.commandEnded, m.ended)
+	return page.FirstOf(m.commandEnded, m.ended)
 }
 
 func (m *model) bottom(w int) string {
@@ -245,17 +246,17 @@ func (m *model) bottom(w int) string {
 	case m.prompt != nil:
 		return m.prompt.View(t, w)
 	case m.confirm != nil:
-		return widget.Line{widget.Warn.Of(" " + m.confirm.question + " "), widget.BarKey.Of("y"), widget.Bar.Of(" yes, any other key no")}.Draw(t, w, false, widget.Text)
-	case m.said.text != "" && m.said.bad:
-		return widget.Line{widget.Bad.Of(" ! " + m.said.text)}.Draw(t, w, false, widget.Text)
-	case m.said.text != "":
-		return widget.Line{widget.Text.Of(" " + m.said.text)}.Draw(t, w, false, widget.Text)
+		return widget.Line{widget.Warn.Of(" " + m.confirm.Question + " "), widget.BarKey.Of("y"), widget.Bar.Of(" yes, any other key no")}.Draw(t, w, false, widget.Text)
+	case m.said.Text != "" && m.said.Bad:
+		return widget.Line{widget.Bad.Of(" ! " + m.said.Text)}.Draw(t, w, false, widget.Text)
+	case m.said.Text != "":
+		return widget.Line{widget.Text.Of(" " + m.said.Text)}.Draw(t, w, false, widget.Text)
 	case m.text != nil:
-		return footer(t, m.text.actions(m), w)
+		return page.Footer(t, m.text.actions(m), w)
 	case m.approvals != nil:
-		return footer(t, m.approvals.actions(m), w)
+		return page.Footer(t, m.approvals.actions(m), w)
 	}
-	return footer(t, append(m.page().actions(m.env), m.actions()...), w)
+	return page.Footer(t, append(m.page().Actions(m.env), m.actions()...), w)
 }
 
 // playline is the slider of a replay.
@@ -269,7 +270,7 @@ func (m *model) playline(w int) string {
 	case p.playing:
 		sign = fmt.Sprintf("playing %gx", p.speed)
 	}
-	left := fmt.Sprintf(" %s  %s  +%s of %s  ", sign, m.env.clock(at), widget.Age(at.Sub(from)), widget.Age(to.Sub(from)))
+	left := fmt.Sprintf(" %s  %s  +%s of %s  ", sign, m.env.Clock(at), widget.Age(at.Sub(from)), widget.Age(to.Sub(from)))
 	if p.remarks != "" {
 		left += p.remarks + "  "
 	}

@@ -6,6 +6,7 @@ import (
 
 	tea "github.com/charmbracelet/bubbletea"
 
+	"github.com/kctl-ctrl/kctl-ctrl/tui/page"
 	"github.com/kctl-ctrl/kctl-ctrl/tui/widget"
 )
 
@@ -34,7 +35,7 @@ func TestAKeyIsMeantForWhatTheOneBeforeItOpened(t *testing.T) {
 		t.Error("something is left to be done later")
 	}
 	s.has("search: everywhere")
-	if _, ok := sent(func() tea.Msg { panic("called") }); ok {
+	if _, ok := page.Sent(func() tea.Msg { panic("called") }); ok {
 		t.Error("any command passes for a message")
 	}
 }
@@ -54,30 +55,30 @@ func oneMeaning(t *testing.T, s *screen) {
 	t.Helper()
 	global := map[string]string{}
 	for _, a := range s.model.actions() {
-		for _, k := range a.keys {
+		for _, k := range a.Keys {
 			if global[k] != "" {
-				t.Errorf("%q is %q and %q everywhere", k, global[k], a.help)
+				t.Errorf("%q is %q and %q everywhere", k, global[k], a.Help)
 			}
-			global[k] = a.help
+			global[k] = a.Help
 		}
 	}
 	l := widget.List{}
 	for _, row := range s.table {
 		own := map[string]string{}
-		for _, a := range s.pages[row.id].actions(s.env) {
-			if a.help == "" || len(a.keys) == 0 {
-				t.Errorf("%s has a key without help: %+v", row.name, a.keys)
+		for _, a := range s.pages[row.id].Actions(s.env) {
+			if a.Help == "" || len(a.Keys) == 0 {
+				t.Errorf("%s has a key without help: %+v", row.name, a.Keys)
 			}
-			for _, k := range a.keys {
+			for _, k := range a.Keys {
 				switch {
 				case own[k] != "":
-					t.Errorf("%s: %q is %q and %q", row.name, k, own[k], a.help)
+					t.Errorf("%s: %q is %q and %q", row.name, k, own[k], a.Help)
 				case global[k] != "":
-					t.Errorf("%s: %q is %q there and %q everywhere", row.name, k, a.help, global[k])
+					t.Errorf("%s: %q is %q there and %q everywhere", row.name, k, a.Help, global[k])
 				case l.Key(widget.Slice[int]{}, k):
-					t.Errorf("%s: %q moves the cursor and is %q", row.name, k, a.help)
+					t.Errorf("%s: %q moves the cursor and is %q", row.name, k, a.Help)
 				}
-				own[k] = a.help
+				own[k] = a.Help
 			}
 		}
 	}

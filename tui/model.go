@@ -7,6 +7,8 @@ import (
 
 	tea "github.com/charmbracelet/bubbletea"
 
+	"github.com/kctl-ctrl/kctl-ctrl/tui/page"
+	"github.com/kctl-ctrl/kctl-ctrl/tui/port"
 	"github.com/kctl-ctrl/kctl-ctrl/tui/widget"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
@@ -15,20 +17,20 @@ import (
 // footer around them.
 type model struct {
 	options *Options
-	env     *env
+	env     *page.Env
 	table   []pageRow
-	pages   map[pageID]page
-	shown   pageID
+	pages   map[page.ID]page.Page
+	shown   page.ID
 	// visited are the pages before this one, for esc and "-".
-	visited []pageID
+	visited []page.ID
 
 	width, height int
 	facts         facts
 	text          *overlay
 	approvals     *approvalsView
 	prompt        *widget.Prompt
-	confirm       *confirmMsg
-	said          sayMsg
+	confirm       *page.ConfirmMsg
+	said          page.SayMsg
 	saidAt        time.Time
 	unsent        int                 // writes approved and not sent that were told of
 	typed         map[string][]string // the history of each kind of prompt
@@ -39,7 +41,7 @@ type model struct {
 	// preparing: it is being asked what becoming active would mean.
 	preparing bool
 	// plan waits until nothing else is being typed.
-	plan *ActivePlan
+	plan *port.ActivePlan
 	// ended is why no further snapshot will come.
 	ended string
 	// commandEnded is how the command behind the screen ended; empty before.
@@ -56,20 +58,20 @@ func newModel(ctx context.Context, o Options) *model {
 	empty := state.NewSnapshot(state.Limits{})
 	m := &model{
 		options: &o,
-		env:     &env{Parts: &o.Parts, ctx: ctx, snap: empty, latest: empty, now: o.Now()},
-		table:   pages(), pages: map[pageID]page{}, typed: map[string][]string{},
+		env:     &page.Env{Parts: &o.Parts, Ctx: ctx, Snap: empty, Latest: empty, Now: o.Now()},
+		table:   pages(), pages: map[page.ID]page.Page{}, typed: map[string][]string{},
 	}
 	for _, row := range m.table {
 		m.pages[row.id] = row.make()
 	}
-	m.shown = pageID(min(max(o.Start, 1), len(m.table)))
+	m.shown = page.ID(min(max(o.Start, 1), len(m.table)))
 	if o.Open != "" {
-		m.shown = pageInformers
+		m.shown = page.Informers
 	}
 	return m
 }
 
-func (m *model) page() page { return m.pages[m.shown] }
+func (m *model) page() page.Page { return m.pages[m.shown] }
 
 // Messages of the root.
 type (
@@ -99,16 +101,16 @@ type (
 
 // Init starts the two sources of messages: the journal and the clock.
 func (m *model) Init() tea.Cmd {
-	return tea.Batch(m.next(nil), second(), m.connect(), m.watchCrash(), m.watchCommand(), m.page().update(shownMsg{}, m.env), m.openFirst())
+	return tea.Batch(m.next(nil), second(), m.connect(), m.watchCrash(), m.watchCommand(), m.page().Update(page.ShownMsg{}, m.env), m.openFirst())
 }
 
 // connect makes the Parts of the session, where that is left to the screen.
 func (m *model) connect() tea.Cmd {
-	connect, ctx := m.options.Connect, m.env.ctx
+	connect, ctx := m.options.Connect, m.env.Ctx
 	if connect == nil {
 		return nil
 	}
-	m.env.connecting = true
+	m.env.Connecting = true
 	return func() tea.Msg {
 		set, err := connect(ctx)
 		return connectedMsg{set, err}
@@ -118,7 +120,7 @@ func (m *model) connect() tea.Cmd {
 // watchCrash ends the screen when the session has crashed. Crashed is known once
 // there are Parts.
 func (m *model) watchCrash() tea.Cmd {
-	crashed, crash, ctx := m.options.Crashed, m.options.Crash, m.env.ctx
+	crashed, crash, ctx := m.options.Crashed, m.options.Crash, m.env.Ctx
 	if crashed == nil {
 		return nil
 	}
@@ -134,7 +136,7 @@ func (m *model) watchCrash() tea.Cmd {
 
 // next waits for a snapshot in a goroutine of Bubble Tea's.
 func (m *model) next(last *state.Snapshot) tea.Cmd {
-	journal, ctx := m.options.Journal, m.env.ctx
+	journal, ctx := m.options.Journal, m.env.Ctx
 	return func() tea.Msg {
 		snap, err := journal.Next(ctx, last)
 		return nextMsg{snap, err}
@@ -145,7 +147,7 @@ func second() tea.Cmd { return tea.Tick(time.Second, func(time.Time) tea.Msg { r
 
 // Update never blocks: it swaps pointers and starts commands.
 func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
-	m.env.now = m.options.Now()
+	m.env.Now = m.options.Now()
 	_, cmd := m.update(msg)
 	m.settle()
 	return m, cmd
@@ -155,7 +157,7 @@ func (m *model) update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
 		m.width, m.height = msg.Width, msg.Height
-		return m, m.all(sizeMsg{m.width, m.bodyHeight()})
+		return m, m.all(page.SizeMsg{W: m.width, H: m.bodyHeight()})
 	case tea.KeyMsg:
 		return m, m.keys(msg)
 	case nextMsg:
@@ -175,29 +177,29 @@ func (m *model) update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case errorFoundMsg:
 		m.errorAt = msg.at
 		return m, m.toError()
-	case pageMsg:
-		return m, m.pages[msg.page].update(msg.msg, m.env)
-	case jumpMsg:
-		return m, m.jump(msg.page, msg.to)
-	case sayMsg:
-		m.said, m.saidAt = msg, m.env.now
+	case page.ResultMsg:
+		return m, m.pages[msg.Page].Update(msg.Msg, m.env)
+	case page.JumpMsg:
+		return m, m.jump(msg.Page, msg.To)
+	case page.SayMsg:
+		m.said, m.saidAt = msg, m.env.Now
 		return m, nil
-	case showMsg:
-		m.over(&overlay{TextView: &msg.text, extra: msg.extra})
+	case page.ShowMsg:
+		m.over(&overlay{TextView: &msg.Text, extra: msg.Extra})
 		return m, nil
 	case preparedMsg:
 		return m, m.prepared(msg)
 	case begunMsg:
 		return m, m.begun(msg)
-	case openMsg:
-		if text := msg.view(m.env); text != nil {
-			m.over(&overlay{TextView: text, refresh: msg.view})
+	case page.OpenMsg:
+		if text := msg.View(m.env); text != nil {
+			m.over(&overlay{TextView: text, refresh: msg.View})
 		}
 		return m, nil
-	case promptMsg:
+	case page.PromptMsg:
 		m.open(msg, nil)
 		return m, nil
-	case confirmMsg:
+	case page.ConfirmMsg:
 		m.confirm = &msg
 		return m, nil
 	case tea.ResumeMsg:
@@ -208,12 +210,12 @@ func (m *model) update(msg tea.Msg) (tea.Model, tea.Cmd) {
 
 // connected takes the Parts over. The page on the screen may ask them from now on.
 func (m *model) connected(msg connectedMsg) tea.Cmd {
-	m.env.connecting = false
+	m.env.Connecting = false
 	if msg.err != nil {
-		return send(failedMsg{msg.err})
+		return page.Send(failedMsg{msg.err})
 	}
 	msg.set(m.options)
-	cmds := []tea.Cmd{m.watchCrash(), m.watchCommand(), m.page().update(shownMsg{}, m.env), m.openFirst()}
+	cmds := []tea.Cmd{m.watchCrash(), m.watchCommand(), m.page().Update(page.ShownMsg{}, m.env), m.openFirst()}
 	if m.options.Stand {
 		cmds = append(cmds, m.prepare(m.options.StandFor))
 	}
@@ -223,17 +225,17 @@ func (m *model) connected(msg connectedMsg) tea.Cmd {
 // openFirst opens the cache that was named at the start, once the Parts are there.
 func (m *model) openFirst() tea.Cmd {
 	typ := m.options.Open
-	if typ == "" || m.env.connecting {
+	if typ == "" || m.env.Connecting {
 		return nil
 	}
 	m.options.Open = ""
-	return m.jump(pageInformers, subject{kind: onInformer, informer: typ})
+	return m.jump(page.Informers, page.Subject{Kind: page.OnInformer, Informer: typ})
 }
 
 // took takes a snapshot over. A paused screen keeps the one that it shows.
 func (m *model) took(msg nextMsg) tea.Cmd {
 	switch {
-	case msg.err != nil && m.env.ctx.Err() != nil:
+	case msg.err != nil && m.env.Ctx.Err() != nil:
 		return nil
 	case msg.err != nil:
 		m.ended = "the journal has ended: " + msg.err.Error()
@@ -244,20 +246,20 @@ func (m *model) took(msg nextMsg) tea.Cmd {
 
 // take shows a snapshot, unless the screen is paused.
 func (m *model) take(snap *state.Snapshot) tea.Cmd {
-	m.env.latest = snap
+	m.env.Latest = snap
 	complaint := m.notSent()
-	if m.env.paused {
+	if m.env.Paused {
 		return complaint
 	}
-	m.env.snap = snap
-	return tea.Batch(complaint, m.all(snapshotMsg{}), m.toError())
+	m.env.Snap = snap
+	return tea.Batch(complaint, m.all(page.SnapshotMsg{}), m.toError())
 }
 
 // all tells every page.
 func (m *model) all(msg tea.Msg) tea.Cmd {
 	var cmds []tea.Cmd
 	for _, row := range m.table {
-		if cmd := m.pages[row.id].update(msg, m.env); cmd != nil {
+		if cmd := m.pages[row.id].Update(msg, m.env); cmd != nil {
 			cmds = append(cmds, cmd)
 		}
 	}
@@ -272,41 +274,41 @@ func (m *model) tick() tea.Cmd {
 	if m.options.Requests != nil {
 		requests = m.options.Requests()
 	}
-	if !m.env.paused {
-		m.env.trends.sample(m.env.snap, m.env.now, requests)
+	if !m.env.Paused {
+		m.env.Trends.Sample(m.env.Snap, m.env.Now, requests)
 	}
-	if m.said.text != "" && m.env.now.Sub(m.saidAt) >= sayFor {
-		m.said = sayMsg{}
+	if m.said.Text != "" && m.env.Now.Sub(m.saidAt) >= sayFor {
+		m.said = page.SayMsg{}
 	}
 	if m.plan != nil && m.prompt == nil && m.confirm == nil {
 		plan := *m.plan
 		m.plan = nil
-		return tea.Batch(m.prepared(preparedMsg{plan: plan}), m.page().update(tickMsg{}, m.env))
+		return tea.Batch(m.prepared(preparedMsg{plan: plan}), m.page().Update(page.TickMsg{}, m.env))
 	}
 	if m.text != nil && m.text.refresh != nil {
 		if by := m.text.refresh(m.env); by != nil {
 			m.text.Replace(by)
 		}
 	}
-	return tea.Batch(m.followOutput(), m.page().update(tickMsg{}, m.env))
+	return tea.Batch(m.followOutput(), m.page().Update(page.TickMsg{}, m.env))
 }
 
 // jump shows a page, and a subject on it.
-func (m *model) jump(to pageID, s subject) tea.Cmd {
+func (m *model) jump(to page.ID, s page.Subject) tea.Cmd {
 	p, ok := m.pages[to]
 	if !ok {
 		return nil
 	}
 	var cmd tea.Cmd
-	if s.kind != onNothing {
-		if cmd, ok = p.focus(s, m.env); !ok {
-			return complain(fmt.Sprintf("%s cannot show this %s", m.name(to), s.kind))
+	if s.Kind != page.OnNothing {
+		if cmd, ok = p.Focus(s, m.env); !ok {
+			return page.Complain(fmt.Sprintf("%s cannot show this %s", m.name(to), s.Kind))
 		}
 	}
 	return tea.Batch(m.show(to, true), cmd)
 }
 
-func (m *model) show(to pageID, remember bool) tea.Cmd {
+func (m *model) show(to page.ID, remember bool) tea.Cmd {
 	m.text, m.approvals = nil, nil
 	if to == m.shown {
 		return nil
@@ -314,12 +316,12 @@ func (m *model) show(to pageID, remember bool) tea.Cmd {
 	if remember {
 		m.visited = append(m.visited[max(len(m.visited)-49, 0):], m.shown)
 	}
-	left := m.page().update(hiddenMsg{}, m.env)
+	left := m.page().Update(page.HiddenMsg{}, m.env)
 	m.shown = to
-	return tea.Batch(left, m.page().update(shownMsg{}, m.env))
+	return tea.Batch(left, m.page().Update(page.ShownMsg{}, m.env))
 }
 
-func (m *model) name(id pageID) string {
+func (m *model) name(id page.ID) string {
 	for _, row := range m.table {
 		if row.id == id {
 			return row.name
@@ -330,12 +332,12 @@ func (m *model) name(id pageID) string {
 
 // back leaves what was drilled into, a filter, or the page.
 func (m *model) back() tea.Cmd {
-	if m.page().back() {
-		return m.page().update(changedMsg{}, m.env)
+	if m.page().Back() {
+		return m.page().Update(page.ChangedMsg{}, m.env)
 	}
-	if f := m.page().filtering(); f != nil && f.current.Text != "" {
-		f.set(widget.Filter{})
-		return m.page().update(changedMsg{}, m.env)
+	if f := m.page().Filtering(); f != nil && f.Current.Text != "" {
+		f.Set(widget.Filter{})
+		return m.page().Update(page.ChangedMsg{}, m.env)
 	}
 	if n := len(m.visited); n > 0 {
 		to := m.visited[n-1]
@@ -360,7 +362,7 @@ func (m *model) askQuit() tea.Cmd {
 		case m.env.Command != nil:
 			question = "Quit, and end the command, which writes for real?"
 		}
-		return send(confirmMsg{question: question, yes: m.quit})
+		return page.Send(page.ConfirmMsg{Question: question, Yes: m.quit})
 	}
 	return m.quit()
 }
@@ -370,8 +372,8 @@ func (m *model) copy(text, what string) tea.Cmd {
 	return func() tea.Msg {
 		how, err := copier(text)
 		if err != nil {
-			return sayMsg{text: fmt.Sprintf("copy %s: %v", what, err), bad: true}
+			return page.SayMsg{Text: fmt.Sprintf("copy %s: %v", what, err), Bad: true}
 		}
-		return sayMsg{text: fmt.Sprintf("Copied %s (%s).", what, how)}
+		return page.SayMsg{Text: fmt.Sprintf("Copied %s (%s).", what, how)}
 	}
 }

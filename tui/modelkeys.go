@@ -8,6 +8,7 @@ import (
 
 	tea "github.com/charmbracelet/bubbletea"
 
+	"github.com/kctl-ctrl/kctl-ctrl/tui/page"
 	"github.com/kctl-ctrl/kctl-ctrl/tui/widget"
 )
 
@@ -16,7 +17,7 @@ import (
 func (m *model) keys(msg tea.KeyMsg) tea.Cmd {
 	switch {
 	case msg.Paste && m.prompt == nil:
-		return complain("What you pasted was ignored: nothing here takes text.")
+		return page.Complain("What you pasted was ignored: nothing here takes text.")
 	case msg.Type != tea.KeyRunes || len(msg.Runes) < 2 || msg.Paste:
 		return m.atOnce(m.key(msg))
 	}
@@ -30,7 +31,7 @@ func (m *model) keys(msg tea.KeyMsg) tea.Cmd {
 // atOnce handles a message that needs no waiting, such as a prompt or a jump to
 // another page, before the next key is read: that key is meant for it.
 func (m *model) atOnce(cmd tea.Cmd) tea.Cmd {
-	msg, ok := sent(cmd)
+	msg, ok := page.Sent(cmd)
 	if !ok {
 		return cmd
 	}
@@ -52,17 +53,17 @@ func (m *model) key(msg tea.KeyMsg) tea.Cmd {
 		c := m.confirm
 		m.confirm = nil
 		if key == "y" || key == "Y" {
-			return c.yes()
+			return c.Yes()
 		}
-		return say("Nothing was done.")
+		return page.Say("Nothing was done.")
 	}
-	m.said, m.errorAt = sayMsg{}, time.Time{}
+	m.said, m.errorAt = page.SayMsg{}, time.Time{}
 	if m.text != nil {
-		if a, ok := find(m.text.actions(m), key); ok {
+		if a, ok := page.Find(m.text.actions(m), key); ok {
 			return m.do(a)
 		}
 		if !m.text.Key(key) {
-			if a, ok := find(m.overText(), key); ok {
+			if a, ok := page.Find(m.overText(), key); ok {
 				return m.do(a)
 			}
 		}
@@ -72,15 +73,15 @@ func (m *model) key(msg tea.KeyMsg) tea.Cmd {
 		return m.approvals.pressed(m, key)
 	}
 	p := m.page()
-	if a, ok := find(p.actions(m.env), key); ok {
+	if a, ok := page.Find(p.Actions(m.env), key); ok {
 		cmd := m.do(a)
-		changed := p.update(changedMsg{}, m.env)
+		changed := p.Update(page.ChangedMsg{}, m.env)
 		return tea.Batch(m.atOnce(cmd), changed)
 	}
-	if p.key(key, m.env) {
-		return p.update(changedMsg{}, m.env)
+	if p.Key(key, m.env) {
+		return p.Update(page.ChangedMsg{}, m.env)
 	}
-	if a, ok := find(m.actions(), key); ok {
+	if a, ok := page.Find(m.actions(), key); ok {
 		return m.do(a)
 	}
 	return nil
@@ -92,18 +93,18 @@ func (m *model) over(text *overlay) {
 	m.text = text
 }
 
-func (m *model) do(a action) tea.Cmd {
-	if a.off != "" {
-		return complain(fmt.Sprintf("%s: not now: %s", strings.TrimSuffix(firstWords(a), "."), a.off))
+func (m *model) do(a page.Action) tea.Cmd {
+	if a.Off != "" {
+		return page.Complain(fmt.Sprintf("%s: not now: %s", strings.TrimSuffix(firstWords(a), "."), a.Off))
 	}
-	return a.do()
+	return a.Do()
 }
 
-func firstWords(a action) string {
-	if a.label != "" {
-		return a.label
+func firstWords(a page.Action) string {
+	if a.Label != "" {
+		return a.Label
 	}
-	first, _, _ := strings.Cut(a.help, ": ")
+	first, _, _ := strings.Cut(a.Help, ": ")
 	return first
 }
 
@@ -118,12 +119,12 @@ func (m *model) typing(msg tea.KeyMsg) tea.Cmd {
 		}
 	}
 	if p.Live != nil { // it filters while one types
-		return tea.Batch(m.atOnce(cmd), m.page().update(changedMsg{}, m.env))
+		return tea.Batch(m.atOnce(cmd), m.page().Update(page.ChangedMsg{}, m.env))
 	}
 	return cmd
 }
 
-func (m *model) open(p promptMsg, live func(string)) {
+func (m *model) open(p page.PromptMsg, live func(string)) {
 	m.prompt = widget.NewPrompt(widget.PromptOptions(p), m.typed[p.Label])
 	m.prompt.Live = live
 }

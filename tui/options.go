@@ -3,15 +3,18 @@ package tui
 import (
 	"context"
 	"time"
+
+	"github.com/kctl-ctrl/kctl-ctrl/tui/page"
+	"github.com/kctl-ctrl/kctl-ctrl/tui/port"
 )
 
 // Options are what a screen is made of. Journal and Theme are needed; each other
 // part that is nil switches off the keys that need it.
 type Options struct {
-	Parts
-	Journal    Journal
-	Connection Connection
-	Recorder   Recorder
+	page.Parts
+	Journal    port.Journal
+	Connection port.Connection
+	Recorder   port.Recorder
 
 	// Stand: once connected, the user is asked whether the controllers of StandFor,
 	// or where there are none those that run, are to write for real.

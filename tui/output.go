@@ -3,6 +3,7 @@ package tui
 import (
 	tea "github.com/charmbracelet/bubbletea"
 
+	"github.com/kctl-ctrl/kctl-ctrl/tui/page"
 	"github.com/kctl-ctrl/kctl-ctrl/tui/widget"
 )
 
@@ -11,14 +12,14 @@ const mostOutput = 1000
 
 func (m *model) noCommand() string {
 	if m.env.Command == nil {
-		return firstOf(m.env.Missing, "only 'exec --tui' has a command")
+		return page.FirstOf(m.env.Missing, "only 'exec --tui' has a command")
 	}
 	return ""
 }
 
 // watchCommand waits for the end of the command, which is known once there are parts.
 func (m *model) watchCommand() tea.Cmd {
-	command, ctx := m.env.Command, m.env.ctx
+	command, ctx := m.env.Command, m.env.Ctx
 	if command == nil {
 		return nil
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kctl-ctrl/kctl-ctrl/tui/page"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -40,7 +41,7 @@ func printed(n int) []string {
 // What the command prints is shown from its end on, and grows while it is looked at.
 func TestOutputIsFollowed(t *testing.T) {
 	c := &fakeCommand{ended: make(chan struct{}), lines: printed(100)}
-	s := newScreen(t, Options{Parts: Parts{Command: c}}, shop(t, 100), 80, 24)
+	s := newScreen(t, Options{Parts: page.Parts{Command: c}}, shop(t, 100), 80, 24)
 	s.press("X").has("What the command prints: /state/op.log", "line 100").hasNot("line 50\n")
 	c.lines = printed(120)
 	s.carryOut(s.tick())
@@ -70,7 +71,7 @@ func TestOutputIsFollowed(t *testing.T) {
 func TestCommandEnds(t *testing.T) {
 	for _, code := range []int{0, 3} {
 		c := &fakeCommand{ended: make(chan struct{}), code: code, lines: []string{"the last words"}}
-		s := newScreen(t, Options{Parts: Parts{Command: c}}, shop(t, 100), 80, 24)
+		s := newScreen(t, Options{Parts: page.Parts{Command: c}}, shop(t, 100), 80, 24)
 		s.send(commandEndedMsg{})
 		s.has(fmt.Sprintf("THE COMMAND has ended with exit code %d; X shows what it printed, q leaves", code))
 		if code == 0 {
@@ -89,7 +90,7 @@ func TestQuitEndsTheCommand(t *testing.T) {
 	active := shop(t, 1)
 	session := *active
 	session.Session.Mode, session.Session.Sandbox = state.ModeActive, false
-	s := newScreen(t, Options{Parts: Parts{Command: c}}, &session, 80, 24)
+	s := newScreen(t, Options{Parts: page.Parts{Command: c}}, &session, 80, 24)
 	s.press("q").has("Quit, and end the command, which writes for real?").press("n")
 	if s.quitting {
 		t.Fatal("it has left without a yes")
@@ -104,7 +105,7 @@ func TestQuitEndsTheCommand(t *testing.T) {
 // Elsewhere the key says why it does nothing.
 func TestNoCommand(t *testing.T) {
 	newScreen(t, Options{}, shop(t, 1), 80, 24).press("X").has("only 'exec --tui' has a command")
-	newScreen(t, Options{Parts: Parts{Missing: "this is a recording"}}, shop(t, 1), 80, 24).press("X").has("this is a recording")
+	newScreen(t, Options{Parts: page.Parts{Missing: "this is a recording"}}, shop(t, 1), 80, 24).press("X").has("this is a recording")
 }
 
 // A thousand lines are more when they are folded; the end is still the end.
@@ -114,6 +115,6 @@ func TestLongLinesOfOutputAreFollowed(t *testing.T) {
 		lines[i] = strings.Repeat("long ", 40) + lines[i]
 	}
 	lines[len(lines)-1] = "the last words"
-	s := newScreen(t, Options{Parts: Parts{Command: &fakeCommand{ended: make(chan struct{}), lines: lines}}}, shop(t, 100), 80, 24)
+	s := newScreen(t, Options{Parts: page.Parts{Command: &fakeCommand{ended: make(chan struct{}), lines: lines}}}, shop(t, 100), 80, 24)
 	s.press("X").has("the last words")
 }

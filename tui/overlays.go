@@ -8,6 +8,8 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"github.com/kctl-ctrl/kctl-ctrl/render"
+	"github.com/kctl-ctrl/kctl-ctrl/tui/page"
+	"github.com/kctl-ctrl/kctl-ctrl/tui/port"
 	"github.com/kctl-ctrl/kctl-ctrl/tui/widget"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
@@ -17,9 +19,9 @@ type overlay struct {
 	*widget.TextView
 	// refresh makes it anew while it is open, about every second; nil where it
 	// stays as it is.
-	refresh func(e *env) *widget.TextView
+	refresh func(e *page.Env) *widget.TextView
 	// extra are keys of its own.
-	extra func(e *env) []action
+	extra func(e *page.Env) []page.Action
 	// isOutput: it is what the command prints, and grows.
 	isOutput bool
 	// isHelp: it lists keys itself.
@@ -29,22 +31,22 @@ type overlay struct {
 }
 
 // actions are the keys while a text is open.
-func (v *overlay) actions(m *model) []action {
-	var own []action
+func (v *overlay) actions(m *model) []page.Action {
+	var own []page.Action
 	if v.extra != nil {
 		own = v.extra(m.env)
 	}
-	return append(own, []action{
-		{keys: []string{"esc", "q"}, label: "close", help: "Close the text.", do: func() tea.Cmd { m.text = v.under; return nil }},
-		{keys: []string{"/"}, label: "search", help: "Search in the text; n and N go on.", do: func() tea.Cmd {
-			return send(promptMsg{Label: "search: ", Value: v.Searched(), Done: func(s string) tea.Cmd {
+	return append(own, []page.Action{
+		{Keys: []string{"esc", "q"}, Label: "close", Help: "Close the text.", Do: func() tea.Cmd { m.text = v.under; return nil }},
+		{Keys: []string{"/"}, Label: "search", Help: "Search in the text; n and N go on.", Do: func() tea.Cmd {
+			return page.Send(page.PromptMsg{Label: "search: ", Value: v.Searched(), Done: func(s string) tea.Cmd {
 				if !v.SearchFor(s) {
-					return complain(fmt.Sprintf("%q is not in this text", s))
+					return page.Complain(fmt.Sprintf("%q is not in this text", s))
 				}
 				return nil
 			}})
 		}},
-		{keys: []string{"c"}, label: "copy", help: "Copy the text.", off: m.env.without(m.options.Copy != nil), do: func() tea.Cmd { return m.copy(v.Text(), "the text") }},
+		{Keys: []string{"c"}, Label: "copy", Help: "Copy the text.", Off: m.env.Without(m.options.Copy != nil), Do: func() tea.Cmd { return m.copy(v.Text(), "the text") }},
 	}...)
 }
 
@@ -55,16 +57,16 @@ func (m *model) help() tea.Cmd {
 	if m.text != nil {
 		return m.textHelp()
 	}
-	own, all, verbs := m.page().actions(m.env), m.actions(), m.verbs()
+	own, all, verbs := m.page().Actions(m.env), m.actions(), m.verbs()
 	return m.showHelp(row.name, func(w int) []widget.Line {
 		out := widget.Indent(widget.Wrapped(row.about, min(w-2, 100), widget.Text), 1)
 		out = append(out, widget.Line{}, widget.Line{widget.Title.Of(" Keys of this page")})
 		out = append(out, keyLines(own, w)...)
 		out = append(out, widget.Line{}, widget.Line{widget.Title.Of(" Keys everywhere")})
 		out = append(out, keyLines(all, w)...)
-		out = append(out, keyLines([]action{
-			{keys: []string{"↑", "↓", "j", "k"}, help: "Move the cursor; g and G to the ends, PgUp and PgDn, ctrl-u and ctrl-d."},
-			{keys: []string{"ctrl+c"}, help: "Quit at once."}, {keys: []string{"ctrl+z"}, help: "Suspend; fg comes back."},
+		out = append(out, keyLines([]page.Action{
+			{Keys: []string{"↑", "↓", "j", "k"}, Help: "Move the cursor; g and G to the ends, PgUp and PgDn, ctrl-u and ctrl-d."},
+			{Keys: []string{"ctrl+c"}, Help: "Quit at once."}, {Keys: []string{"ctrl+z"}, Help: "Suspend; fg comes back."},
 		}, w)...)
 		out = append(out, widget.Line{}, widget.Line{widget.Title.Of(" Commands after :")})
 		for _, v := range verbs {
@@ -79,9 +81,9 @@ func (m *model) textHelp() tea.Cmd {
 	own, all := m.text.actions(m), m.overText()
 	return m.showHelp(m.text.Title, func(w int) []widget.Line {
 		out := append([]widget.Line{{widget.Title.Of(" Keys of this text")}}, keyLines(own, w)...)
-		out = append(out, keyLines([]action{
-			{keys: []string{"↑", "↓", "j", "k"}, help: "Scroll; g and G to the ends, PgUp, PgDn and space, ctrl-u and ctrl-d."},
-			{keys: []string{"n", "N"}, help: "Go to the next line with what was searched for, or the one before."},
+		out = append(out, keyLines([]page.Action{
+			{Keys: []string{"↑", "↓", "j", "k"}, Help: "Scroll; g and G to the ends, PgUp, PgDn and space, ctrl-u and ctrl-d."},
+			{Keys: []string{"n", "N"}, Help: "Go to the next line with what was searched for, or the one before."},
 		}, w)...)
 		out = append(out, widget.Line{}, widget.Line{widget.Title.Of(" Keys everywhere")})
 		return append(out, keyLines(all, w)...)
@@ -94,14 +96,14 @@ func (m *model) showHelp(of string, lines func(w int) []widget.Line) tea.Cmd {
 	return nil
 }
 
-func keyLines(actions []action, w int) []widget.Line {
+func keyLines(actions []page.Action, w int) []widget.Line {
 	var out []widget.Line
 	for _, a := range actions {
-		names := make([]string, len(a.keys))
-		for i, k := range a.keys {
-			names[i] = keyName(k)
+		names := make([]string, len(a.Keys))
+		for i, k := range a.Keys {
+			names[i] = page.KeyName(k)
 		}
-		out = append(out, helpLine(strings.Join(names, " "), a.help, a.off, w)...)
+		out = append(out, helpLine(strings.Join(names, " "), a.Help, a.Off, w)...)
 	}
 	return out
 }
@@ -128,49 +130,49 @@ func helpLine(key, help, off string, w int) []widget.Line {
 
 // yaml shows what the cursor is on: an object as the cache holds it, or what the
 // journal knows.
-func (m *model) yaml(s subject) tea.Cmd {
+func (m *model) yaml(s page.Subject) tea.Cmd {
 	e := m.env
-	title := fmt.Sprintf("%s %s", s.kind, s.name)
+	title := fmt.Sprintf("%s %s", s.Kind, s.Name)
 	switch {
-	case s.kind == onController:
-		return showYAML(title, e.snap.Controller(s.controller))
-	case s.kind == onKey:
-		return showYAML(title, e.snap.Key(s.controller, s.queue, s.key))
-	case s.kind == onInformer:
-		informer, _ := e.snap.Informers.Get(s.informer)
+	case s.Kind == page.OnController:
+		return showYAML(title, e.Snap.Controller(s.Controller))
+	case s.Kind == page.OnKey:
+		return showYAML(title, e.Snap.Key(s.Controller, s.Queue, s.Key))
+	case s.Kind == page.OnInformer:
+		informer, _ := e.Snap.Informers.Get(s.Informer)
 		return showYAML(title, informer)
-	case s.object.Resource != "" && s.kind != onWrite:
+	case s.Object.Resource != "" && s.Kind != page.OnWrite:
 		return m.objectYAML(s)
-	case s.seq != 0:
-		for w := range e.snap.Writes.Backward() {
-			if w.Seq == s.seq {
+	case s.Seq != 0:
+		for w := range e.Snap.Writes.Backward() {
+			if w.Seq == s.Seq {
 				return showYAML(title, w)
 			}
 		}
 	}
-	return complain("there is no YAML of this " + string(s.kind))
+	return page.Complain("there is no YAML of this " + string(s.Kind))
 }
 
-func (m *model) objectYAML(s subject) tea.Cmd {
+func (m *model) objectYAML(s page.Subject) tea.Cmd {
 	e := m.env
-	title := s.object.String() + ", as the cache holds it"
+	title := s.Object.String() + ", as the cache holds it"
 	if e.Caches != nil {
-		if o := e.Caches.Object(s.object); o != nil {
+		if o := e.Caches.Object(s.Object); o != nil {
 			return showYAML(title, o)
 		}
-		caches, ctx := e.Caches, e.ctx
-		return func() tea.Msg { return liveYAML(ctx, caches, s.object) }
+		caches, ctx := e.Caches, e.Ctx
+		return func() tea.Msg { return liveYAML(ctx, caches, s.Object) }
 	}
-	if o := e.snap.Object(s.object); o != nil {
-		return showYAML(s.object.String()+", as the recording knows it", o)
+	if o := e.Snap.Object(s.Object); o != nil {
+		return showYAML(s.Object.String()+", as the recording knows it", o)
 	}
-	return complain(e.without(false))
+	return page.Complain(e.Without(false))
 }
 
-func liveYAML(ctx context.Context, caches Caches, ref state.Ref) tea.Msg {
+func liveYAML(ctx context.Context, caches port.Caches, ref state.Ref) tea.Msg {
 	o, err := caches.Live(ctx, ref)
 	if err != nil {
-		return sayMsg{text: err.Error(), bad: true}
+		return page.SayMsg{Text: err.Error(), Bad: true}
 	}
 	return showYAML(ref.String()+", from the server: no cache holds the whole object", o)()
 }
@@ -178,16 +180,16 @@ func liveYAML(ctx context.Context, caches Caches, ref state.Ref) tea.Msg {
 func showYAML(title string, v any) tea.Cmd {
 	text, err := render.YAML(v)
 	if err != nil {
-		return complain("write " + title + " as YAML: " + err.Error())
+		return page.Complain("write " + title + " as YAML: " + err.Error())
 	}
-	return send(showMsg{text: widget.TextOf(title, text)})
+	return page.Send(page.ShowMsg{Text: widget.TextOf(title, text)})
 }
 
 // explain shows the paragraph about what the cursor is on.
-func (m *model) explain(s subject) tea.Cmd {
-	key := s.explain
+func (m *model) explain(s page.Subject) tea.Cmd {
+	key := s.Explain
 	if key == "" {
-		key = string(s.kind)
+		key = string(s.Kind)
 	}
 	if key == "" {
 		key = "page:" + m.table[m.shown-1].name
@@ -196,5 +198,5 @@ func (m *model) explain(s subject) tea.Cmd {
 	if !ok {
 		about = explanation{title: m.table[m.shown-1].name, text: m.table[m.shown-1].about}
 	}
-	return send(showMsg{text: widget.ProseOf("What is this? "+about.title, strings.Split(about.text, "\n\n")...)})
+	return page.Send(page.ShowMsg{Text: widget.ProseOf("What is this? "+about.title, strings.Split(about.text, "\n\n")...)})
 }

@@ -3,6 +3,7 @@ package tui
 import (
 	"testing"
 
+	"github.com/kctl-ctrl/kctl-ctrl/tui/page"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -26,8 +27,8 @@ func TestControllersOpenAtTheTop(t *testing.T) {
 	s.press("j").has("> deployment")
 	s.show(few)
 	s.show(all)
-	if c := s.pages[pageControllers].under(s.env); c.name != "deployment-controller" {
-		t.Errorf("the cursor has left the row that it was put on for %q", c.name)
+	if c := s.pages[page.Controllers].Under(s.env); c.Name != "deployment-controller" {
+		t.Errorf("the cursor has left the row that it was put on for %q", c.Name)
 	}
 }
 
@@ -36,7 +37,7 @@ func TestClientsOfTheCommandComeFirst(t *testing.T) {
 	snap := state.Fold(state.NewSnapshot(state.Limits{}),
 		state.Entry{Seq: 1, Event: state.ControllerChanged{Controller: "deployment-controller", Status: state.ControllerRunning}},
 		state.Entry{Seq: 2, Event: state.ClientRead{Client: "zebra", Verb: "list", Object: state.Ref{Resource: "pods"}, Status: 200, Count: 1}})
-	s := newScreen(t, Options{Parts: Parts{Command: &fakeCommand{ended: make(chan struct{})}}}, snap, 80, 24)
+	s := newScreen(t, Options{Parts: page.Parts{Command: &fakeCommand{ended: make(chan struct{})}}}, snap, 80, 24)
 	s.has("> zebra")
 	s.press("o", "g").has("> deployment")
 }
@@ -49,11 +50,11 @@ func TestDryLoopsAreBesideTheClusters(t *testing.T) {
 			state.Entry{Seq: 2, Event: state.ControllerChanged{Controller: "deployment-controller", Status: state.ControllerRunning}})
 	}
 	newScreen(t, Options{}, of(started), 80, 24).has("1 of 1 loops run here; the cluster's own run elsewhere")
-	newScreen(t, Options{Parts: Parts{Player: &stillPlayer{}}}, of(started), 80, 24).has("1 of 1 loops run").hasNot("elsewhere")
+	newScreen(t, Options{Parts: page.Parts{Player: &stillPlayer{}}}, of(started), 80, 24).has("1 of 1 loops run").hasNot("elsewhere")
 }
 
 // What stands in the place of rows is told to its end.
 func TestWhatStandsInThePlaceOfRowsIsWhole(t *testing.T) {
-	s := newScreen(t, Options{Parts: Parts{Observing: true}}, state.NewSnapshot(state.Limits{}), 80, 24)
+	s := newScreen(t, Options{Parts: page.Parts{Observing: true}}, state.NewSnapshot(state.Limits{}), 80, 24)
 	s.press("3").has("No informer runs. Type : and the name of a type, such as pods, to open its", "  cache.")
 }

@@ -31,7 +31,7 @@ func TestOpensTheTypeNamedAtTheStart(t *testing.T) {
 	s.press("esc").has("Informers: ")
 
 	s = newScreen(t, o, snap, 80, 24)
-	s.env.connecting = true
+	s.env.Connecting = true
 	s.carryOut(s.openFirst())
 	s.has("Connecting")
 	s.send(connectedMsg{set: func(*Options) {}})

@@ -12,6 +12,8 @@ import (
 
 	"github.com/kctl-ctrl/kctl-ctrl/render"
 	"github.com/kctl-ctrl/kctl-ctrl/tui/internal/tuitest"
+	"github.com/kctl-ctrl/kctl-ctrl/tui/page"
+	"github.com/kctl-ctrl/kctl-ctrl/tui/port"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -50,7 +52,7 @@ func (f *fakeLoops) RetryNow(c, q, k string) error           { return f.did("ret
 func (f *fakeLoops) Drop(c, q, k string) error               { return f.did("drop %s %s %s", c, q, k) }
 func (f *fakeLoops) Unbreak(n int) error                     { return f.did("unbreak %d", n) }
 
-func (f *fakeLoops) Break(b Breakpoint) error {
+func (f *fakeLoops) Break(b port.Breakpoint) error {
 	f.points = append(f.points, state.BreakpointChanged{Number: len(f.points) + 1, Controller: b.Controller, Key: b.Key, BeforeWrite: b.BeforeWrite})
 	return f.did("break %s %q %v", b.Controller, b.Key, b.BeforeWrite)
 }
@@ -62,9 +64,9 @@ func (f *fakeLoops) last(t *testing.T, want string) {
 	}
 }
 
-func queuesScreen(t *testing.T, snap *state.Snapshot, loops Loops, w, h int) *screen {
+func queuesScreen(t *testing.T, snap *state.Snapshot, loops port.Loops, w, h int) *screen {
 	o := shopOptions(snap)
-	o.Start, o.Loops = int(pageQueues), loops
+	o.Start, o.Loops = int(page.Queues), loops
 	return newScreen(t, o, snap, w, h)
 }
 
@@ -81,12 +83,12 @@ func TestQueuesPage(t *testing.T) {
 func TestQueuesFilters(t *testing.T) {
 	s := queuesScreen(t, shop(t, 0), nil, 80, 24)
 	s.press("f").has("failures only", "failed")
-	for _, row := range s.page().plain(s.env) {
-		if !strings.Contains(row.text, "last failed") && !strings.Contains(row.text, "retry ") {
-			t.Errorf("it does not fail: %s", row.text)
+	for _, row := range s.page().Plain(s.env) {
+		if !strings.Contains(row.Text, "last failed") && !strings.Contains(row.Text, "retry ") {
+			t.Errorf("it does not fail: %s", row.Text)
 		}
 	}
-	s.press("m").has("Queues of " + render.ShortName(s.page().under(s.env).controller))
+	s.press("m").has("Queues of " + render.ShortName(s.page().Under(s.env).Controller))
 	s.press("esc").has(" Queues: ").hasNot("failures only")
 	s.press("a").hasNot(" done  ")
 	s.press("a", "/", "type:!import", "enter").hasNot("shop/import")
@@ -106,7 +108,7 @@ func TestQueuesControls(t *testing.T) {
 			k = key
 		}
 	}
-	for i := 0; s.page().under(s.env).key != k.Key || s.page().under(s.env).queue != k.Queue; i++ {
+	for i := 0; s.page().Under(s.env).Key != k.Key || s.page().Under(s.env).Queue != k.Queue; i++ {
 		if i > snap.Keys.Len() {
 			t.Fatalf("%s is not shown", k.Key)
 		}
@@ -158,7 +160,7 @@ func TestQueuesRetryNow(t *testing.T) {
 // Without loops, in a recording, the keys on them say why not.
 func TestQueuesWithoutLoops(t *testing.T) {
 	o := shopOptions(shop(t, 0))
-	o.Start, o.Missing = int(pageQueues), "this is a recording"
+	o.Start, o.Missing = int(page.Queues), "this is a recording"
 	s := newScreen(t, o, shop(t, 0), 80, 24)
 	for _, key := range []string{"P", "s", "r", "x", "b", "B", "u"} {
 		s.press(key).has("this is a recording")
@@ -174,15 +176,15 @@ func TestQueuesFocus(t *testing.T) {
 			k = *done
 		}
 	}
-	s.send(jumpMsg{pageQueues, subject{kind: onController, controller: k.Controller}})
+	s.send(page.JumpMsg{Page: page.Queues, To: page.Subject{Kind: page.OnController, Controller: k.Controller}})
 	s.has("Queues of replicaset:").hasNot("statefulset")
-	s.send(jumpMsg{pageQueues, subject{kind: onKey, controller: k.Controller, queue: k.Queue, key: k.Key}})
-	if got := s.page().under(s.env); got.key != k.Key || got.object.Type() != "replicasets.apps" {
+	s.send(page.JumpMsg{Page: page.Queues, To: page.Subject{Kind: page.OnKey, Controller: k.Controller, Queue: k.Queue, Key: k.Key}})
+	if got := s.page().Under(s.env); got.Key != k.Key || got.Object.Type() != "replicasets.apps" {
 		t.Errorf("the cursor is on %+v", got)
 	}
-	s.send(jumpMsg{pageQueues, subject{kind: onObject, object: state.Ref{Group: "apps", Resource: "deployments", Namespace: "shop", Name: "import"}}})
+	s.send(page.JumpMsg{Page: page.Queues, To: page.Subject{Kind: page.OnObject, Object: state.Ref{Group: "apps", Resource: "deployments", Namespace: "shop", Name: "import"}}})
 	s.has("shop/import", "filter: shop/import")
-	s.send(jumpMsg{pageQueues, subject{kind: onLease}})
+	s.send(page.JumpMsg{Page: page.Queues, To: page.Subject{Kind: page.OnLease}})
 	s.has("cannot show this lease")
 }
 
@@ -190,13 +192,13 @@ func TestQueuesFocus(t *testing.T) {
 func TestQueuesSelection(t *testing.T) {
 	s := queuesScreen(t, shop(t, 0), nil, 80, 24)
 	s.press("j", "j", "j")
-	before := s.page().under(s.env).key
+	before := s.page().Under(s.env).Key
 	next := shop(t, 0)
 	for i := range 20 {
 		next = state.Fold(next, state.Entry{Seq: next.Seq + 1, At: next.At, Event: state.KeyAdded{Controller: "a", Queue: "a", Key: fmt.Sprint(i), How: "Add"}})
 	}
 	s.show(next)
-	if after := s.page().under(s.env).key; after != before {
+	if after := s.page().Under(s.env).Key; after != before {
 		t.Errorf("the cursor went from %s to %s", before, after)
 	}
 }
@@ -217,7 +219,7 @@ func TestQueuesHostile(t *testing.T) {
 		holds:  []state.BreakpointHit{{Hold: 1, Breakpoint: 1, Controller: hostileKey, Queue: hostileKey, Key: hostileKey, Write: hostileKey, Since: testNow}},
 	}
 	for _, size := range [][2]int{{60, 15}, {80, 24}, {200, 60}} {
-		o := Options{Parts: Parts{Loops: loops}, Start: int(pageQueues)}
+		o := Options{Parts: page.Parts{Loops: loops}, Start: int(page.Queues)}
 		s := newScreen(t, o, snap, size[0], size[1])
 		for range 4 {
 			s.press("enter").hasNot("\x1b", "\u202e", "\u009b").press("esc", "u").hasNot("\u202e").press("esc", "esc", "j")

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kctl-ctrl/kctl-ctrl/tui/page"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -81,7 +82,7 @@ func shopRevisions() []state.RevisionList {
 
 func revisionsScreen(t *testing.T, f *fakeRevisions, w, h int) *screen {
 	t.Helper()
-	return newScreen(t, Options{Parts: Parts{Revisions: f}, Start: int(pageRevisions)}, shop(t, 0), w, h)
+	return newScreen(t, Options{Parts: page.Parts{Revisions: f}, Start: int(page.Revisions)}, shop(t, 0), w, h)
 }
 
 func TestRevisionsPage(t *testing.T) {
@@ -102,8 +103,8 @@ func TestRevisionsPage(t *testing.T) {
 	}
 
 	var lines []string
-	for _, row := range s.page().plain(s.env) {
-		lines = append(lines, row.text)
+	for _, row := range s.page().Plain(s.env) {
+		lines = append(lines, row.Text)
 	}
 	if got := strings.Join(lines, "\n"); len(lines) != 7 || !strings.Contains(got, "StatefulSet/db revision #2, namespace shop, update, 1 pods, db:2, to db:2") {
 		t.Errorf("as lines:\n%s", got)
@@ -126,7 +127,7 @@ func TestRevisionMarks(t *testing.T) {
 func TestRevisionsOfARecording(t *testing.T) {
 	snap := shop(t, 900)
 	o := shopOptions(snap)
-	o.Start, o.Missing = int(pageRevisions), "this is a recording"
+	o.Start, o.Missing = int(page.Revisions), "this is a recording"
 	s := newScreen(t, o, snap, 80, 24)
 	s.has("names and owners only", "Deployment/web")
 	s.press("E").golden("revisions-recording-80x24")
@@ -144,15 +145,15 @@ func TestRevisionsPartial(t *testing.T) {
 // Other pages show an object, its ReplicaSet or its pod here.
 func TestRevisionsFocus(t *testing.T) {
 	f := &fakeRevisions{lists: shopRevisions()}
-	s := newScreen(t, Options{Parts: Parts{Revisions: f}}, shop(t, 0), 80, 24)
-	s.send(jumpMsg{pageRevisions, subject{kind: onObject, object: f.lists[1].Object}})
+	s := newScreen(t, Options{Parts: page.Parts{Revisions: f}}, shop(t, 0), 80, 24)
+	s.send(page.JumpMsg{Page: page.Revisions, To: page.Subject{Kind: page.OnObject, Object: f.lists[1].Object}})
 	s.has("> - StatefulSet/db")
-	s.send(jumpMsg{pageRevisions, subject{kind: onWrite, object: f.lists[0].Items[1].Object}})
+	s.send(page.JumpMsg{Page: page.Revisions, To: page.Subject{Kind: page.OnWrite, Object: f.lists[0].Items[1].Object}})
 	s.has(">     #3")
-	s.send(jumpMsg{pageRevisions, subject{kind: onKey, object: state.Ref{Version: "v1", Resource: "pods", Namespace: "shop", Name: "db-1"}}})
+	s.send(page.JumpMsg{Page: page.Revisions, To: page.Subject{Kind: page.OnKey, Object: state.Ref{Version: "v1", Resource: "pods", Namespace: "shop", Name: "db-1"}}})
 	s.has(">     #2")
 	s.press("O").has("Tree: statefulsets.apps shop/db")
-	s.send(jumpMsg{pageRevisions, subject{kind: onObject, object: state.Ref{Version: "v1", Resource: "nodes", Name: "n"}}})
+	s.send(page.JumpMsg{Page: page.Revisions, To: page.Subject{Kind: page.OnObject, Object: state.Ref{Version: "v1", Resource: "nodes", Name: "n"}}})
 	s.has("Revisions cannot show this object")
 }
 
@@ -162,7 +163,7 @@ func TestRevisionsAskAgain(t *testing.T) {
 	f := &fakeRevisions{lists: shopRevisions()}
 	now := testNow
 	snap := shop(t, 0)
-	s := newScreen(t, Options{Parts: Parts{Revisions: f}, Start: int(pageRevisions), Now: func() time.Time { return now }}, snap, 80, 24)
+	s := newScreen(t, Options{Parts: page.Parts{Revisions: f}, Start: int(page.Revisions), Now: func() time.Time { return now }}, snap, 80, 24)
 	change := func() {
 		snap = state.Fold(snap, state.Entry{Seq: snap.Seq + 1, At: now, Event: state.ObjectChanged{
 			Informer: "deployments.apps", Change: state.ChangeUpdated, Object: f.lists[0].Object, NewRV: fmt.Sprint(snap.Seq),
@@ -171,7 +172,7 @@ func TestRevisionsAskAgain(t *testing.T) {
 	pass := func(d time.Duration, want string) {
 		t.Helper()
 		now = now.Add(d)
-		s.env.now = now
+		s.env.Now = now
 		f.asked = nil
 		s.show(snap)
 		s.carryOut(s.tick())

@@ -6,35 +6,36 @@ import (
 	"testing"
 
 	"github.com/kctl-ctrl/kctl-ctrl/tui/internal/tuitest"
+	"github.com/kctl-ctrl/kctl-ctrl/tui/page"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
-var shopWeb = subject{kind: onObject, object: state.Ref{Group: "apps", Resource: "deployments", Namespace: "shop", Name: "web"}}
+var shopWeb = page.Subject{Kind: page.OnObject, Object: state.Ref{Group: "apps", Resource: "deployments", Namespace: "shop", Name: "web"}}
 
 func TestTimelinePage(t *testing.T) {
 	snap := shop(t, 0)
-	s := newScreen(t, on(shopOptions(snap), pageTimeline), snap, 80, 24)
+	s := newScreen(t, on(shopOptions(snap), page.Timeline), snap, 80, 24)
 	s.golden("timeline-80x24")
-	newScreen(t, on(shopOptions(snap), pageTimeline), snap, 200, 60).golden("timeline-200x60")
+	newScreen(t, on(shopOptions(snap), page.Timeline), snap, 200, 60).golden("timeline-200x60")
 }
 
 func TestTimelineStory(t *testing.T) {
 	snap := shop(t, 640) // before the image changes
-	s := newScreen(t, on(shopOptions(snap), pageTimeline), snap, 80, 24)
-	s.send(jumpMsg{pageTimeline, shopWeb})
+	s := newScreen(t, on(shopOptions(snap), page.Timeline), snap, 80, 24)
+	s.send(page.JumpMsg{Page: page.Timeline, To: shopWeb})
 	s.golden("story-all-80x24")
 	s.press("<").golden("story-syncs-80x24")
 	s.press("<").golden("story-writes-80x24")
-	wide := newScreen(t, on(shopOptions(snap), pageTimeline), snap, 200, 60)
-	wide.send(jumpMsg{pageTimeline, shopWeb})
+	wide := newScreen(t, on(shopOptions(snap), page.Timeline), snap, 200, 60)
+	wide.send(page.JumpMsg{Page: page.Timeline, To: shopWeb})
 	wide.press("<").golden("story-syncs-200x60")
 }
 
 // Groups come apart and together, and the cursor stays by them.
 func TestTimelineApart(t *testing.T) {
 	snap := shop(t, 640)
-	s := newScreen(t, on(shopOptions(snap), pageTimeline), snap, 200, 60)
-	s.send(jumpMsg{pageTimeline, shopWeb})
+	s := newScreen(t, on(shopOptions(snap), page.Timeline), snap, 200, 60)
+	s.send(page.JumpMsg{Page: page.Timeline, To: shopWeb})
 	s.press("<", "<").has("3 × create pods by replicaset")
 	for range 20 {
 		if strings.Contains(s.footerText(), "apart") {
@@ -54,24 +55,24 @@ func (s *screen) footerText() string {
 // An entry is followed to what led to it; esc goes back to the journal.
 func TestTimelineFollow(t *testing.T) {
 	snap := shop(t, 0)
-	s := newScreen(t, on(shopOptions(snap), pageTimeline), snap, 200, 60)
+	s := newScreen(t, on(shopOptions(snap), page.Timeline), snap, 200, 60)
 	s.press("/", "type:binding shop/web-77584b5bf-7pvdn", "enter", "enter")
 	s.has("Timeline of create pods/binding", "(this)", "(supposed)", "the user", "apply deployments web")
 	s.press("o").has("Timeline of pods shop/web-77584b5bf-7pvdn")
 	s.press("esc").has("Timeline: ")
-	s.send(jumpMsg{pageTimeline, subject{kind: onController, controller: "job-controller"}})
+	s.send(page.JumpMsg{Page: page.Timeline, To: page.Subject{Kind: page.OnController, Controller: "job-controller"}})
 	s.has("of job-controller").hasNot("replicaset  ")
-	s.send(jumpMsg{pageTimeline, subject{kind: onKey, controller: "deployment-controller", queue: "deployment", key: "shop/web"}})
+	s.send(page.JumpMsg{Page: page.Timeline, To: page.Subject{Kind: page.OnKey, Controller: "deployment-controller", Queue: "deployment", Key: "shop/web"}})
 	s.has("Timeline of deployment shop/web")
-	s.send(jumpMsg{pageTimeline, subject{kind: onEvent, seq: 193}})
-	if got := s.page().under(s.env); got.seq != 193 {
-		t.Errorf("the cursor is on entry %d", got.seq)
+	s.send(page.JumpMsg{Page: page.Timeline, To: page.Subject{Kind: page.OnEvent, Seq: 193}})
+	if got := s.page().Under(s.env); got.Seq != 193 {
+		t.Errorf("the cursor is on entry %d", got.Seq)
 	}
-	if got := s.press("T"); got.shown != pageTimeline {
+	if got := s.press("T"); got.shown != page.Timeline {
 		t.Errorf("page %d is shown", got.shown)
 	}
 	s.press("Q")
-	if s.shown != pageQueues {
+	if s.shown != page.Queues {
 		t.Errorf("page %d is shown", s.shown)
 	}
 }
@@ -79,17 +80,17 @@ func TestTimelineFollow(t *testing.T) {
 // A cursor at the end follows; elsewhere it stays.
 func TestTimelineFollowsTheEnd(t *testing.T) {
 	some, all := shop(t, 900), shop(t, 0)
-	s := newScreen(t, on(shopOptions(all), pageTimeline), some, 80, 24)
-	first := s.page().under(s.env)
+	s := newScreen(t, on(shopOptions(all), page.Timeline), some, 80, 24)
+	first := s.page().Under(s.env)
 	s.show(all)
-	if now := s.page().under(s.env); now.seq <= first.seq {
-		t.Errorf("the cursor at the end stayed on entry %d", now.seq)
+	if now := s.page().Under(s.env); now.Seq <= first.Seq {
+		t.Errorf("the cursor at the end stayed on entry %d", now.Seq)
 	}
 	s.press("k", "k")
-	stays := s.page().under(s.env)
+	stays := s.page().Under(s.env)
 	s.show(state.Fold(all, state.Entry{Seq: all.Seq + 1, At: all.At, Event: state.Note{Source: "test", Text: "later"}}))
-	if now := s.page().under(s.env); now.seq != stays.seq {
-		t.Errorf("the cursor went from entry %d to %d", stays.seq, now.seq)
+	if now := s.page().Under(s.env); now.Seq != stays.Seq {
+		t.Errorf("the cursor went from entry %d to %d", stays.Seq, now.Seq)
 	}
 	s.press("G").has("later")
 }
@@ -106,17 +107,17 @@ func TestTimelineGap(t *testing.T) {
 			snap = state.Fold(snap, state.Entry{Seq: e.Seq + 1, At: e.At, Event: state.Gap{Informer: "pods", Reason: "watch closed"}})
 		}
 	}
-	s := newScreen(t, on(shopOptions(snap), pageTimeline), snap, 120, 24)
+	s := newScreen(t, on(shopOptions(snap), page.Timeline), snap, 120, 24)
 	s.press("/", "type:nothing is like this", "enter").has("── pods ──", "events may be missing here: watch closed ──")
-	s.send(jumpMsg{pageTimeline, shopWeb})
+	s.send(page.JumpMsg{Page: page.Timeline, To: shopWeb})
 	s.has("── pods ──", "events may be missing here: watch closed ──")
-	s.send(jumpMsg{pageTimeline, subject{kind: onObject, object: state.Ref{Resource: "configmaps", Namespace: "shop", Name: "web"}}})
+	s.send(page.JumpMsg{Page: page.Timeline, To: page.Subject{Kind: page.OnObject, Object: state.Ref{Resource: "configmaps", Namespace: "shop", Name: "web"}}})
 	s.hasNot("missing here")
 }
 
 func TestTimelineHostile(t *testing.T) {
 	for _, size := range [][2]int{{60, 15}, {80, 24}, {200, 60}} {
-		s := newScreen(t, on(Options{}, pageTimeline), hostile(), size[0], size[1])
+		s := newScreen(t, on(Options{}, page.Timeline), hostile(), size[0], size[1])
 		s.text()
 		s.press("g", "enter").text()
 		for range 8 {
@@ -129,7 +130,7 @@ func TestTimelineHostile(t *testing.T) {
 func TestTimelinePlain(t *testing.T) {
 	snap := shop(t, 0)
 	var out strings.Builder
-	o := on(shopOptions(snap), pageTimeline)
+	o := on(shopOptions(snap), page.Timeline)
 	o.Theme, o.Journal = testTheme(t, "mono", 0), &onceJournal{snap: snap}
 	if err := Plain(context.Background(), o, &out); err != nil {
 		t.Fatal(err)

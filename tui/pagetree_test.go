@@ -11,6 +11,7 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 	"github.com/muesli/termenv"
 
+	"github.com/kctl-ctrl/kctl-ctrl/tui/page"
 	"github.com/kctl-ctrl/kctl-ctrl/tui/widget"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/document"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
@@ -115,7 +116,7 @@ func shopCascades() map[document.CascadePolicy]document.Cascade {
 
 func ownersScreen(t *testing.T, f *fakeOwners, w, h int) *screen {
 	t.Helper()
-	return newScreen(t, Options{Parts: Parts{Owners: f}, Start: int(pageTree)}, shop(t, 0), w, h)
+	return newScreen(t, Options{Parts: page.Parts{Owners: f}, Start: int(page.Tree)}, shop(t, 0), w, h)
 }
 
 func TestTreePage(t *testing.T) {
@@ -147,7 +148,7 @@ func TestTreePage(t *testing.T) {
 func TestTreeOfARecording(t *testing.T) {
 	snap := shop(t, 900)
 	o := shopOptions(snap)
-	o.Start, o.Missing = int(pageTree), "this is a recording"
+	o.Start, o.Missing = int(page.Tree), "this is a recording"
 	s := newScreen(t, o, snap, 80, 24)
 	s.golden("tree-recording-80x24")
 	s.press("x").has("not now: this is a recording")
@@ -179,11 +180,11 @@ func TestTreeAsksAgain(t *testing.T) {
 	f := &fakeOwners{tree: shopTree()}
 	now := testNow
 	snap := shop(t, 0)
-	s := newScreen(t, Options{Parts: Parts{Owners: f}, Start: int(pageTree), Now: func() time.Time { return now }}, snap, 80, 24)
+	s := newScreen(t, Options{Parts: page.Parts{Owners: f}, Start: int(page.Tree), Now: func() time.Time { return now }}, snap, 80, 24)
 	turn := func(after time.Duration, change bool, want int) {
 		t.Helper()
 		now = now.Add(after)
-		s.env.now = now
+		s.env.Now = now
 		if change {
 			ref := f.tree.Roots[1].Object.Ref
 			snap = state.Fold(snap, state.Entry{Seq: snap.Seq + 1, At: now, Event: state.ObjectChanged{
@@ -214,7 +215,7 @@ func TestTreeKeepsTheOldAnswer(t *testing.T) {
 	ask := func() tea.Cmd { _, cmd := s.Update(keyMsg("r")); return cmd }
 	cmd := ask()
 	s.has("Deployment/web").hasNot("asking…")
-	s.env.now = s.env.now.Add(time.Second)
+	s.env.Now = s.env.Now.Add(time.Second)
 	s.has("asking…", "Deployment/web")
 	f.err = errors.New("list pods in namespace shop: the server at https://x does not answer")
 	s.carryOut(cmd)
@@ -238,13 +239,13 @@ func TestTreeKeepsTheOldAnswer(t *testing.T) {
 
 func TestTreeFocus(t *testing.T) {
 	f := &fakeOwners{tree: shopTree()}
-	s := newScreen(t, Options{Parts: Parts{Owners: f}}, shop(t, 0), 80, 24)
+	s := newScreen(t, Options{Parts: page.Parts{Owners: f}}, shop(t, 0), 80, 24)
 	pod := f.tree.Roots[1].Dependents[0].Dependents[1].Object.Ref
 	pod.UID = ""
-	s.send(jumpMsg{pageTree, subject{kind: onWrite, object: pod}})
+	s.send(page.JumpMsg{Page: page.Tree, To: page.Subject{Kind: page.OnWrite, Object: pod}})
 	s.has("Tree: pods shop/web-7c9-9kd", "> │   └── Pod/web-7c9-9kd")
 	s.press("esc").has("Controllers:")
-	s.send(jumpMsg{pageTree, subject{kind: onController, controller: "job"}})
+	s.send(page.JumpMsg{Page: page.Tree, To: page.Subject{Kind: page.OnController, Controller: "job"}})
 	s.has("Tree cannot show this controller")
 }
 
@@ -274,7 +275,7 @@ func TestTreeOfHostileNames(t *testing.T) {
 	})
 	f := &fakeOwners{tree: document.OwnerTree{Roots: []*document.OwnerNode{chain}}, cascade: map[document.CascadePolicy]document.Cascade{document.CascadeBackground: cascade}}
 	for _, size := range [][2]int{{60, 15}, {80, 24}, {200, 60}} {
-		s := newScreen(t, Options{Parts: Parts{Owners: f, Theme: testTheme(t, "default", termenv.TrueColor)}, Start: int(pageTree)}, shop(t, 0), size[0], size[1])
+		s := newScreen(t, Options{Parts: page.Parts{Owners: f, Theme: testTheme(t, "default", termenv.TrueColor)}, Start: int(page.Tree)}, shop(t, 0), size[0], size[1])
 		for _, keys := range [][]string{{"j"}, {"G"}, {"d"}, {"esc"}, {"g", "x"}, {"j"}, {"enter"}, {"esc"}, {"esc"}} {
 			s.press(keys...)
 			if text := s.text(); strings.ContainsAny(text, "\x1b\x07\u009b\u202e\u2066\x00\r") {
@@ -290,8 +291,8 @@ func TestLargeTree(t *testing.T) {
 	f := &fakeOwners{tree: largeTree(30, 100)}
 	s := ownersScreen(t, f, 80, 24)
 	s.has("ReplicaSet/set-0 [+100]").hasNot("Pod/")
-	if rows := s.page().plain(s.env); len(rows) != 3030 || rows[1].text != "Pod/set-0-pod-0, below ReplicaSet/set-0, namespace shop, status 1/1 Running, ownership controller,blocks" {
-		t.Errorf("%d lines, %q", len(rows), rows[1].text)
+	if rows := s.page().Plain(s.env); len(rows) != 3030 || rows[1].Text != "Pod/set-0-pod-0, below ReplicaSet/set-0, namespace shop, status 1/1 Running, ownership controller,blocks" {
+		t.Errorf("%d lines, %q", len(rows), rows[1].Text)
 	}
 	s.press("E").has("Pod/set-0-pod-0").press("G").has("set-29-pod-99")
 	s.press("F").has("> ReplicaSet/set-29 [+100]")
@@ -316,16 +317,16 @@ func BenchmarkTreeView(b *testing.B) {
 		b.Fatal(err)
 	}
 	f := &fakeOwners{tree: largeTree(1500, 100)}
-	m := newModel(b.Context(), Options{Parts: Parts{Theme: theme, Owners: f}, Journal: noJournal{}, Start: int(pageTree), Now: func() time.Time { return testNow }})
+	m := newModel(b.Context(), Options{Parts: page.Parts{Theme: theme, Owners: f}, Journal: noJournal{}, Start: int(page.Tree), Now: func() time.Time { return testNow }})
 	m.Update(tea.WindowSizeMsg{Width: 200, Height: 60})
-	m.carryOut(m.page().update(shownMsg{}, m.env))
+	m.carryOut(m.page().Update(page.ShownMsg{}, m.env))
 	m.Update(keyMsg("r"))
 	m.Update(keyMsg("E"))
 	for b.Loop() {
 		m.Update(tea.KeyMsg{Type: tea.KeyDown})
 		_ = m.View()
 	}
-	if rows := len(m.page().plain(m.env)); rows != 151_500 {
+	if rows := len(m.page().Plain(m.env)); rows != 151_500 {
 		b.Fatalf("%d rows", rows)
 	}
 }

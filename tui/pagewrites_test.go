@@ -7,58 +7,59 @@ import (
 	"time"
 
 	"github.com/kctl-ctrl/kctl-ctrl/tui/internal/tuitest"
+	"github.com/kctl-ctrl/kctl-ctrl/tui/page"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
 // on opens a page before the first picture.
-func on(o Options, page pageID) Options {
+func on(o Options, page page.ID) Options {
 	o.Start = int(page)
 	return o
 }
 
 func TestWritesPage(t *testing.T) {
 	snap := shop(t, 0)
-	s := newScreen(t, on(shopOptions(snap), pageWrites), snap, 80, 24)
+	s := newScreen(t, on(shopOptions(snap), page.Writes), snap, 80, 24)
 	s.golden("writes-80x24")
 	s.press("/", "type:deployments shop/web", "enter", "j", "j", "enter").golden("writes-detail-80x24")
-	newScreen(t, on(shopOptions(snap), pageWrites), snap, 200, 60).golden("writes-200x60")
+	newScreen(t, on(shopOptions(snap), page.Writes), snap, 200, 60).golden("writes-200x60")
 }
 
 // A cursor at the top follows what comes; elsewhere it stays on its row.
 func TestWritesFollow(t *testing.T) {
 	some, all := shop(t, 900), shop(t, 0)
-	s := newScreen(t, on(shopOptions(all), pageWrites), some, 200, 60)
-	first := s.page().under(s.env)
+	s := newScreen(t, on(shopOptions(all), page.Writes), some, 200, 60)
+	first := s.page().Under(s.env)
 	s.show(all)
-	if now := s.page().under(s.env); now.seq <= first.seq {
-		t.Errorf("the cursor at the top stayed on entry %d", now.seq)
+	if now := s.page().Under(s.env); now.Seq <= first.Seq {
+		t.Errorf("the cursor at the top stayed on entry %d", now.Seq)
 	}
-	s = newScreen(t, on(shopOptions(all), pageWrites), some, 200, 60)
+	s = newScreen(t, on(shopOptions(all), page.Writes), some, 200, 60)
 	s.press("j", "j")
-	stays := s.page().under(s.env)
+	stays := s.page().Under(s.env)
 	s.show(all)
-	if now := s.page().under(s.env); now.seq != stays.seq {
-		t.Errorf("the cursor went from entry %d to %d", stays.seq, now.seq)
+	if now := s.page().Under(s.env); now.Seq != stays.Seq {
+		t.Errorf("the cursor went from entry %d to %d", stays.Seq, now.Seq)
 	}
 	s.show(some) // a replay goes back
-	if now := s.page().under(s.env); now.seq != stays.seq {
-		t.Errorf("going back, the cursor went from entry %d to %d", stays.seq, now.seq)
+	if now := s.page().Under(s.env); now.Seq != stays.Seq {
+		t.Errorf("going back, the cursor went from entry %d to %d", stays.Seq, now.Seq)
 	}
 }
 
 func TestWritesScope(t *testing.T) {
 	snap := shop(t, 0)
 	s := newScreen(t, shopOptions(snap), snap, 200, 60)
-	s.send(jumpMsg{pageWrites, subject{kind: onController, controller: "job-controller"}})
+	s.send(page.JumpMsg{Page: page.Writes, To: page.Subject{Kind: page.OnController, Controller: "job-controller"}})
 	s.has("of job").hasNot("deployment  shop", "kube-scheduler")
-	s.send(jumpMsg{pageWrites, subject{kind: onKey, controller: "deployment-controller", queue: "deployment", key: "shop/web"}})
+	s.send(page.JumpMsg{Page: page.Writes, To: page.Subject{Kind: page.OnKey, Controller: "deployment-controller", Queue: "deployment", Key: "shop/web"}})
 	s.has("of deployment shop/web", "create").hasNot("shop/log-agent")
 	s.press("esc").hasNot("of deployment shop/web").has("kube-scheduler")
-	s.send(jumpMsg{pageWrites, subject{kind: onObject, object: state.Ref{Group: "apps", Resource: "deployments", Namespace: "shop", Name: "web"}}})
+	s.send(page.JumpMsg{Page: page.Writes, To: page.Subject{Kind: page.OnObject, Object: state.Ref{Group: "apps", Resource: "deployments", Namespace: "shop", Name: "web"}}})
 	s.has("of deployments.apps shop/web")
-	s.send(jumpMsg{pageWrites, subject{kind: onWrite, seq: 197}})
-	if got := s.page().under(s.env); got.seq != 197 {
-		t.Errorf("the cursor is on entry %d", got.seq)
+	s.send(page.JumpMsg{Page: page.Writes, To: page.Subject{Kind: page.OnWrite, Seq: 197}})
+	if got := s.page().Under(s.env); got.Seq != 197 {
+		t.Errorf("the cursor is on entry %d", got.Seq)
 	}
 	s.has("deployments.apps", "real: the server carried it out", "the user")
 	s.press("T").has("Timeline of apply deployments shop/web")
@@ -69,7 +70,7 @@ func TestWritesHeartbeats(t *testing.T) {
 	beat := state.WriteFinished{Controller: "simulated-nodes", Verb: "update", Result: state.WriteDone, Mode: state.ModeActive,
 		Object: state.Ref{Group: "coordination.k8s.io", Resource: "leases", Namespace: "kube-node-lease", Name: "node-1"}}
 	snap := state.Fold(nil, state.Entry{Seq: 1, At: at, Event: beat})
-	s := newScreen(t, on(Options{}, pageWrites), snap, 120, 24)
+	s := newScreen(t, on(Options{}, page.Writes), snap, 120, 24)
 	s.has("without heartbeats").hasNot("node-1")
 	s.press("H").has("node-1").hasNot("without heartbeats")
 	s.press("H").hasNot("node-1")
@@ -83,7 +84,7 @@ func TestWritesCopy(t *testing.T) {
 		Cause: state.Cause{Kind: state.CauseSync, Key: "shop/web", Sync: 3},
 		Diff:  []state.FieldChange{{Path: "spec.replicas", Old: "2", New: "3"}}, Approximate: true,
 	}})
-	o := on(Options{Copy: func(s string) (string, error) { copied = s; return "here", nil }}, pageWrites)
+	o := on(Options{Copy: func(s string) (string, error) { copied = s; return "here", nil }}, page.Writes)
 	s := newScreen(t, o, snap, 80, 24)
 	s.press("c").has("Copied update deployments/scale")
 	want := `update 'deployments.apps/a$(reboot)'\''' --namespace=shop --subresource=scale --dry-run=server  # deployment for shop/web: dry, 200 in 6ms
@@ -125,7 +126,7 @@ func hostile() *state.Snapshot {
 
 func TestWritesHostile(t *testing.T) {
 	for _, size := range [][2]int{{60, 15}, {80, 24}, {200, 60}} {
-		s := newScreen(t, on(Options{}, pageWrites), hostile(), size[0], size[1])
+		s := newScreen(t, on(Options{}, page.Writes), hostile(), size[0], size[1])
 		s.text()
 		s.press("enter").text()
 	}
@@ -150,12 +151,12 @@ func many(t testing.TB) *state.Snapshot {
 
 func BenchmarkWritesView(b *testing.B) {
 	snap := many(b)
-	for _, page := range []pageID{pageWrites, pageTimeline} {
+	for _, page := range []page.ID{page.Writes, page.Timeline} {
 		b.Run(fmt.Sprint(page), func(b *testing.B) {
 			o := on(shopOptions(snap), page)
 			o.Theme, o.Journal = testTheme(b, "mono", 0), noJournal{}
 			m := newModel(b.Context(), o)
-			m.width, m.height, m.env.snap = 200, 60, snap
+			m.width, m.height, m.env.Snap = 200, 60, snap
 			for b.Loop() {
 				m.View()
 			}

@@ -11,6 +11,7 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"github.com/kctl-ctrl/kctl-ctrl/render"
+	"github.com/kctl-ctrl/kctl-ctrl/tui/page"
 )
 
 // Plain prints a page as lines, for screen readers and pipes: all rows at first,
@@ -23,7 +24,7 @@ import (
 func Plain(ctx context.Context, o Options, w io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	p := &plain{model: newModel(ctx, o), ctx: ctx, messages: make(chan tea.Msg), before: map[string]plainRow{}, w: w}
+	p := &plain{model: newModel(ctx, o), ctx: ctx, messages: make(chan tea.Msg), before: map[string]page.Row{}, w: w}
 	if err := p.printf("[PAGE] %s\n", p.model.table[p.model.shown-1].name); err != nil {
 		return err
 	}
@@ -52,7 +53,7 @@ type plain struct {
 	w        io.Writer
 	title    string
 	// before has the rows as they were printed last.
-	before map[string]plainRow
+	before map[string]page.Row
 	// drawn: the rows have been printed once.
 	drawn bool
 }
@@ -70,10 +71,10 @@ func (p *plain) once() error {
 		return err
 	}
 	e := p.model.env
-	e.now, e.snap, e.latest = p.model.options.Now(), snap, snap
-	p.model.carryOut(p.model.page().update(shownMsg{}, e))
+	e.Now, e.Snap, e.Latest = p.model.options.Now(), snap, snap
+	p.model.carryOut(p.model.page().Update(page.ShownMsg{}, e))
 	p.model.carryOut(p.model.openFirst())
-	p.model.carryOut(p.model.all(snapshotMsg{}))
+	p.model.carryOut(p.model.all(page.SnapshotMsg{}))
 	return p.look()
 }
 
@@ -122,12 +123,12 @@ func (p *plain) take(msg tea.Msg) (over bool, err error) {
 		return false, nil
 	case tea.QuitMsg:
 		return true, p.model.failed
-	case sayMsg:
-		return false, p.printf("[SAYS] %s\n", render.Sanitise(msg.text))
+	case page.SayMsg:
+		return false, p.printf("[SAYS] %s\n", render.Sanitise(msg.Text))
 	}
 	_, cmd := p.model.Update(msg)
 	p.start(cmd)
-	if _, second := msg.(secondMsg); second || !p.drawn && p.model.env.snap.Seq > 0 {
+	if _, second := msg.(secondMsg); second || !p.drawn && p.model.env.Snap.Seq > 0 {
 		p.drawn = true
 		err = p.look()
 	}
@@ -138,7 +139,7 @@ func (p *plain) take(msg tea.Msg) (over bool, err error) {
 }
 
 func (p *plain) look() error {
-	title := p.model.page().title(p.model.env)
+	title := p.model.page().Title(p.model.env)
 	if alarm := p.model.alarm(); alarm != "" {
 		title = "ALARM: " + alarm
 	}
@@ -148,24 +149,24 @@ func (p *plain) look() error {
 			return err
 		}
 	}
-	return plainChanges(p.w, p.before, p.model.page().plain(p.model.env))
+	return plainChanges(p.w, p.before, p.model.page().Plain(p.model.env))
 }
 
 // plainChanges prints what differs from before, and takes the rows over.
-func plainChanges(w io.Writer, before map[string]plainRow, now []plainRow) error {
+func plainChanges(w io.Writer, before map[string]page.Row, now []page.Row) error {
 	seen := make(map[string]bool, len(now))
 	for _, r := range now {
-		seen[r.id] = true
-		old, had := before[r.id]
+		seen[r.ID] = true
+		old, had := before[r.ID]
 		what := "[CAME]"
 		switch {
-		case had && old.text == r.text:
+		case had && old.Text == r.Text:
 			continue
 		case had:
 			what = "[CHANGED]"
 		}
-		before[r.id] = r
-		if _, err := fmt.Fprintf(w, "%s %s\n", what, render.Sanitise(r.text)); err != nil {
+		before[r.ID] = r
+		if _, err := fmt.Fprintf(w, "%s %s\n", what, render.Sanitise(r.Text)); err != nil {
 			return err
 		}
 	}
@@ -173,8 +174,8 @@ func plainChanges(w io.Writer, before map[string]plainRow, now []plainRow) error
 		if seen[id] {
 			continue
 		}
-		if old := before[id]; !old.history {
-			if _, err := fmt.Fprintf(w, "[GONE] %s\n", render.Sanitise(old.text)); err != nil {
+		if old := before[id]; !old.History {
+			if _, err := fmt.Fprintf(w, "[GONE] %s\n", render.Sanitise(old.Text)); err != nil {
 				return err
 			}
 		}

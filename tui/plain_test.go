@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kctl-ctrl/kctl-ctrl/tui/page"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -33,7 +34,7 @@ func TestPlainPrintsLinesThatStandAlone(t *testing.T) {
 	} {
 		var out bytes.Buffer
 		all := shop(t, 0)
-		o := Options{Parts: Parts{Theme: testTheme(t, "mono", 0)}, Journal: &parts{[]*state.Snapshot{shop(t, 200), all}}, Start: start, Now: func() time.Time { return all.At }}
+		o := Options{Parts: page.Parts{Theme: testTheme(t, "mono", 0)}, Journal: &parts{[]*state.Snapshot{shop(t, 200), all}}, Start: start, Now: func() time.Time { return all.At }}
 		if err := Plain(context.Background(), o, &out); err != nil {
 			t.Fatal(err)
 		}
@@ -47,11 +48,11 @@ func TestPlainPrintsLinesThatStandAlone(t *testing.T) {
 }
 
 func TestPlainTellsWhatChangedAndWhatWent(t *testing.T) {
-	before := map[string]plainRow{}
+	before := map[string]page.Row{}
 	var out bytes.Buffer
-	for _, rows := range [][]plainRow{
-		{{id: "a", text: "a, 1"}, {id: "b", text: "b, 1"}, {id: "h", text: "h, 1", history: true}},
-		{{id: "a", text: "a, 2"}, {id: "c", text: "c\u202e"}},
+	for _, rows := range [][]page.Row{
+		{{ID: "a", Text: "a, 1"}, {ID: "b", Text: "b, 1"}, {ID: "h", Text: "h, 1", History: true}},
+		{{ID: "a", Text: "a, 2"}, {ID: "c", Text: "c\u202e"}},
 	} {
 		if err := plainChanges(&out, before, rows); err != nil {
 			t.Fatal(err)

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	tea "github.com/charmbracelet/bubbletea"
+
+	"github.com/kctl-ctrl/kctl-ctrl/tui/page"
 )
 
 // Drawing is a pure function of the snapshot, the page, the time and the size: it
@@ -21,14 +23,14 @@ func TestDrawingChangesNothing(t *testing.T) {
 				o.Owners, o.Revisions = &fakeOwners{tree: shopTree(), cascade: shopCascades()}, &fakeRevisions{lists: shopRevisions()}
 				s := newScreen(t, o, early, size[0], size[1])
 				s.press("j")
-				s.env.snap, s.env.latest = snap, snap
+				s.env.Snap, s.env.Latest = snap, snap
 				before := fields(s.page())
 				p, w, h := s.page(), size[0]-7, size[1]-9
-				p.view(s.env, w, h)
-				p.title(s.env)
-				p.actions(s.env)
-				p.under(s.env)
-				p.filtering()
+				p.View(s.env, w, h)
+				p.Title(s.env)
+				p.Actions(s.env)
+				p.Under(s.env)
+				p.Filtering()
 				s.View()
 				if after := fields(s.page()); after != before {
 					t.Errorf("it was\n%s, and is\n%s", before, after)
@@ -40,4 +42,4 @@ func TestDrawingChangesNothing(t *testing.T) {
 }
 
 // fields prints a page, with the values of its fields but not what they point to.
-func fields(p page) string { return fmt.Sprintf("%+v", reflect.ValueOf(p).Elem().Interface()) }
+func fields(p page.Page) string { return fmt.Sprintf("%+v", reflect.ValueOf(p).Elem().Interface()) }

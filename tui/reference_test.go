@@ -10,6 +10,8 @@ import (
 
 	tea "github.com/charmbracelet/bubbletea"
 
+	"github.com/kctl-ctrl/kctl-ctrl/tui/page"
+	"github.com/kctl-ctrl/kctl-ctrl/tui/port"
 	"github.com/kctl-ctrl/kctl-ctrl/tui/widget"
 )
 
@@ -67,7 +69,7 @@ func referenceParts(t *testing.T) map[string]string {
 }
 
 // referenceScreen has every part, so that each key stands in its tables.
-func referenceScreen(t *testing.T, player Player) *screen {
+func referenceScreen(t *testing.T, player port.Player) *screen {
 	t.Helper()
 	snap := shop(t, 0)
 	full := shopOptions(snap)
@@ -79,18 +81,18 @@ func referenceScreen(t *testing.T, player Player) *screen {
 
 // pagesReference has a heading for each page, its picture and its keys.
 func pagesReference(t *testing.T, s *screen) string {
-	pictures := map[pageID][]string{
-		pageControllers: {"controllers"}, pageQueues: {"queues", "story"}, pageInformers: {"cache"},
-		pageTree: {"tree", "delete"}, pageRevisions: {"revisions"}, pageTimeline: {"timeline"},
+	pictures := map[page.ID][]string{
+		page.Controllers: {"controllers"}, page.Queues: {"queues", "story"}, page.Informers: {"cache"},
+		page.Tree: {"tree", "delete"}, page.Revisions: {"revisions"}, page.Timeline: {"timeline"},
 	}
 	// below are the levels that a page opens, with the keys that lead there.
-	below := map[pageID][]struct {
+	below := map[page.ID][]struct {
 		title string
 		open  func()
 	}{
-		pageInformers: {{"In a cache", func() { s.press(":", "type:pods", "enter") }}},
-		pageTree:      {{"In a delete preview", func() { s.press("G", "x") }}},
-		pageTimeline:  {{"In the story of an object", func() { s.send(jumpMsg{pageTimeline, shopWeb}) }}},
+		page.Informers: {{"In a cache", func() { s.press(":", "type:pods", "enter") }}},
+		page.Tree:      {{"In a delete preview", func() { s.press("G", "x") }}},
+		page.Timeline:  {{"In the story of an object", func() { s.send(page.JumpMsg{Page: page.Timeline, To: shopWeb}) }}},
 	}
 	var out strings.Builder
 	for _, row := range s.table {
@@ -103,11 +105,11 @@ func pagesReference(t *testing.T, s *screen) string {
 		for _, name := range pictures[row.id] {
 			fmt.Fprintf(&out, "![%s](screens/%s.svg)\n\n", shotTitle(t, name), name)
 		}
-		out.WriteString(keyTable(s.page().actions(s.env)))
+		out.WriteString(keyTable(s.page().Actions(s.env)))
 		for _, level := range below[row.id] {
-			before := keyTable(s.page().actions(s.env))
+			before := keyTable(s.page().Actions(s.env))
 			level.open()
-			after := keyTable(s.page().actions(s.env))
+			after := keyTable(s.page().Actions(s.env))
 			if s.shown != row.id || before == after {
 				t.Errorf("%s: %q was not opened", row.name, level.title)
 			}
@@ -121,15 +123,15 @@ func pagesReference(t *testing.T, s *screen) string {
 const tableHead = "| key | what it does |\n| --- | --- |\n"
 
 // keyTable is a table of keys.
-func keyTable(actions []action) string {
+func keyTable(actions []page.Action) string {
 	var out strings.Builder
 	out.WriteString(tableHead)
 	for _, a := range actions {
-		names := make([]string, len(a.keys))
-		for i, k := range a.keys {
+		names := make([]string, len(a.Keys))
+		for i, k := range a.Keys {
 			names[i] = code(spelt(k))
 		}
-		help := strings.ReplaceAll(a.help, "|", `\|`)
+		help := strings.ReplaceAll(a.Help, "|", `\|`)
 		fmt.Fprintf(&out, "| %s | %s |\n", strings.Join(names, " "), help)
 	}
 	return out.String()
@@ -174,9 +176,9 @@ func textKeys() []cursorKey {
 }
 
 func cursorTable(groups []cursorKey) string {
-	actions := make([]action, len(groups))
+	actions := make([]page.Action, len(groups))
 	for i, g := range groups {
-		actions[i] = action{keys: g.keys, help: g.help}
+		actions[i] = page.Action{Keys: g.keys, Help: g.help}
 	}
 	return keyTable(actions)
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/muesli/termenv"
 
 	"github.com/kctl-ctrl/kctl-ctrl/tui/internal/tuitest"
+	"github.com/kctl-ctrl/kctl-ctrl/tui/page"
 	"github.com/kctl-ctrl/kctl-ctrl/tui/widget"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
@@ -66,8 +67,8 @@ func (s *screen) showBase(base *state.Snapshot) {
 		}
 	}
 	s.base = base
-	if !s.env.paused {
-		s.env.trends.sample(base, s.options.Now(), 0)
+	if !s.env.Paused {
+		s.env.Trends.Sample(base, s.options.Now(), 0)
 	}
 	s.carryOut(s.take(base))
 	s.settle()
@@ -93,7 +94,7 @@ func newScreen(t testing.TB, o Options, snap *state.Snapshot, w, h int) *screen 
 			s.told = append(s.told, p.facts()...)
 		}
 	}
-	s.carryOut(s.page().update(shownMsg{}, s.env))
+	s.carryOut(s.page().Update(page.ShownMsg{}, s.env))
 	s.send(tea.WindowSizeMsg{Width: w, Height: h})
 	s.show(snap)
 	return s

@@ -12,6 +12,7 @@ import (
 	"github.com/muesli/termenv"
 
 	"github.com/kctl-ctrl/kctl-ctrl/tui/internal/tuitest"
+	"github.com/kctl-ctrl/kctl-ctrl/tui/page"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/document"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
@@ -32,34 +33,34 @@ type shot struct {
 func shots() []shot {
 	return []shot{
 		{"controllers", "Page 1, Controllers: each loop with its depth, retries, syncs and writes", func(t *testing.T) *screen {
-			return playedShop(t, pageControllers, 1100)
+			return playedShop(t, page.Controllers, 1100)
 		}},
 		{"queues", "Page 2, Queues: every key with its state, its age and why it was added", func(t *testing.T) *screen {
-			return playedShop(t, pageQueues, 1100)
+			return playedShop(t, page.Queues, 1100)
 		}},
 		{"story", "The story of a key: why each attempt was made, what it wrote, why it failed, when the next is due", func(t *testing.T) *screen {
-			return playedShop(t, pageQueues, 0).press("f", "enter")
+			return playedShop(t, page.Queues, 0).press("f", "enter")
 		}},
 		{"cache", "Page 3, Informers: the cache of pods", func(t *testing.T) *screen {
-			return playedShop(t, pageInformers, 0).press(":", "type:pods", "enter", "G")
+			return playedShop(t, page.Informers, 0).press(":", "type:pods", "enter", "G")
 		}},
 		{"timeline", "Page 8, Timeline: what followed from applying a Deployment, hop by hop", func(t *testing.T) *screen {
-			s := playedShop(t, pageTimeline, 640)
-			s.send(jumpMsg{pageTimeline, shopWeb})
+			s := playedShop(t, page.Timeline, 640)
+			s.send(page.JumpMsg{Page: page.Timeline, To: shopWeb})
 			return s.press("<")
 		}},
 		{"tree", "Page 5, Tree: what a Deployment owns", func(t *testing.T) *screen {
-			s := recordedCluster(t, pageTree)
-			s.send(jumpMsg{pageTree, shopWeb})
+			s := recordedCluster(t, page.Tree)
+			s.send(page.JumpMsg{Page: page.Tree, To: shopWeb})
 			return s
 		}},
 		{"delete", "A delete preview: what goes, what is held, what survives, and why", func(t *testing.T) *screen {
-			s := recordedCluster(t, pageTree)
-			s.send(jumpMsg{pageTree, shopWeb})
+			s := recordedCluster(t, page.Tree)
+			s.send(page.JumpMsg{Page: page.Tree, To: shopWeb})
 			return s.press("x", "G", "k")
 		}},
 		{"revisions", "Page 6, Revisions: the histories of all templates", func(t *testing.T) *screen {
-			return recordedCluster(t, pageRevisions).press("E", "j", "m", "j", "m")
+			return recordedCluster(t, page.Revisions).press("E", "j", "m", "j", "m")
 		}},
 	}
 }
@@ -117,9 +118,9 @@ func written(t *testing.T, file, want string) {
 }
 
 // shotOptions are those of a session on a sandbox.
-func shotOptions(t *testing.T, id pageID) Options {
+func shotOptions(t *testing.T, id page.ID) Options {
 	return Options{
-		Parts: Parts{Theme: testTheme(t, "default", termenv.ANSI), Loops: &fakeLoops{}},
+		Parts: page.Parts{Theme: testTheme(t, "default", termenv.ANSI), Loops: &fakeLoops{}},
 		Start: int(id),
 		Copy:  func(string) (string, error) { return "", nil },
 	}
@@ -127,7 +128,7 @@ func shotOptions(t *testing.T, id pageID) Options {
 
 // playedShop shows the recorded session up to a number of its entries, as it went:
 // a sample for each second of it. Zero is all.
-func playedShop(t *testing.T, id pageID, entries int) *screen {
+func playedShop(t *testing.T, id page.ID, entries int) *screen {
 	t.Helper()
 	all := tuitest.Recorded(t)
 	if entries > 0 {
@@ -145,18 +146,18 @@ func playedShop(t *testing.T, id pageID, entries int) *screen {
 		}
 		now = all[at-1].At
 		snap = state.Fold(snap, all[from:at]...)
-		s.env.now = now
+		s.env.Now = now
 		s.show(snap)
 		if at < len(all) {
 			now = now.Add(time.Second)
 		}
 	}
-	s.env.now = now
+	s.env.Now = now
 	return s
 }
 
 // recordedCluster answers from the files that testdata/screens/record.sh made.
-func recordedCluster(t *testing.T, id pageID) *screen {
+func recordedCluster(t *testing.T, id page.ID) *screen {
 	t.Helper()
 	c := &clusterFiles{}
 	read := func(name string, to any) {

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kctl-ctrl/kctl-ctrl/tui/page"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -41,15 +42,15 @@ func withEvents() *state.Snapshot {
 // nothing, and leads from them to all that is known.
 func TestTimelineTellsEvents(t *testing.T) {
 	snap := withEvents()
-	s := newScreen(t, on(shopOptions(snap), pageTimeline), snap, 120, 24)
-	s.send(jumpMsg{pageTimeline, subject{kind: onObject, object: state.Ref{Group: "apps", Resource: "replicasets", Namespace: "shop", Name: "web-1"}}})
+	s := newScreen(t, on(shopOptions(snap), page.Timeline), snap, 120, 24)
+	s.send(page.JumpMsg{Page: page.Timeline, To: page.Subject{Kind: page.OnObject, Object: state.Ref{Group: "apps", Resource: "replicasets", Namespace: "shop", Name: "web-1"}}})
 	s.golden("story-events-120x24")
 	s.has("→ enqueue replicaset shop/web-1", "· 2 × Event Warning FailedCreate by replicaset",
 		"· Event Normal SuccessfulCreate, 7 times by replicaset, refused", ": Created pod: web-1-x").hasNot("RegisteredNode", "(supposed)")
 	s.press("G", "k", "k", "enter").has("Event Warning FailedCreate by replicaset 100µs: exceeded quota: memory")
 	s.press("d").has("about       replicasets.apps shop/web-1", "event       Warning FailedCreate", "message     exceeded quota", "supposed: the object that the Event").press("esc")
 	s.press("i").has("Loops write Events when").press("esc")
-	s.send(jumpMsg{pageTimeline, subject{kind: onObject, object: state.Ref{Resource: "nodes", Name: "node-1"}}})
+	s.send(page.JumpMsg{Page: page.Timeline, To: page.Subject{Kind: page.OnObject, Object: state.Ref{Resource: "nodes", Name: "node-1"}}})
 	s.has("Event Normal RegisteredNode of nodes node-1 by replicaset 100µs: node-1 is there ← cause unk").hasNot("FailedCreate")
 }
 
@@ -57,14 +58,14 @@ func TestTimelineTellsEvents(t *testing.T) {
 // object; from it one comes to the object's story.
 func TestTimelineFindsEvents(t *testing.T) {
 	snap := withEvents()
-	s := newScreen(t, on(shopOptions(snap), pageTimeline), snap, 120, 24)
+	s := newScreen(t, on(shopOptions(snap), page.Timeline), snap, 120, 24)
 	s.has("Event Warning FailedCreate of replicasets.apps shop/web-1: exceeded quota: pods", "Event Normal SuccessfulCreate, 7 times of replicasets.apps shop/web-1, refused",
 		"Event of replicasets.apps shop/web-1").hasNot("cause unknown")
 	s.press("/", "type:RegisteredNode", "enter").has("Event Normal RegisteredNode of nodes node-1: node-1 is there").hasNot("FailedCreate")
 	s.press("esc", "/", "type:replicasets.apps shop/web-1", "enter").has("FailedCreate").hasNot("RegisteredNode")
 	s.press("g")
 	for range 3 {
-		if strings.HasPrefix(s.page().under(s.env).name, "create events") {
+		if strings.HasPrefix(s.page().Under(s.env).Name, "create events") {
 			break
 		}
 		s.press("j")

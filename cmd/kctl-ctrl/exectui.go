@@ -26,6 +26,8 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/plan"
 	"github.com/kctl-ctrl/kctl-ctrl/render"
 	"github.com/kctl-ctrl/kctl-ctrl/tui"
+	"github.com/kctl-ctrl/kctl-ctrl/tui/page"
+	"github.com/kctl-ctrl/kctl-ctrl/tui/port"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/explain"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
@@ -73,7 +75,7 @@ func (o *execOptions) runScreen(ctx context.Context, mode state.Mode, objects []
 	defer leave(nil)
 	behind := &behindScreen{command: command, ended: make(chan struct{})}
 	err = showScreen(ctx, tui.Options{
-		Parts:    tui.Parts{Theme: theme, Location: time.Local},
+		Parts:    page.Parts{Theme: theme, Location: time.Local},
 		Journal:  hubJournal{s.hub},
 		Now:      time.Now,
 		Requests: s.requests.count.Load,
@@ -181,7 +183,7 @@ type behindScreen struct {
 	err     error // once ended is closed
 }
 
-var _ tui.Command = (*behindScreen)(nil)
+var _ port.Command = (*behindScreen)(nil)
 
 // start runs the command, unless the user has left meanwhile.
 func (b *behindScreen) start(run func() error) {
@@ -213,10 +215,10 @@ func (b *behindScreen) wait(waiting func()) error {
 	return b.err
 }
 
-// Ended implements tui.Command.
+// Ended implements port.Command.
 func (b *behindScreen) Ended() <-chan struct{} { return b.ended }
 
-// How implements tui.Command.
+// How implements port.Command.
 func (b *behindScreen) How() (text string, failed bool) {
 	<-b.ended
 	var exit *child.ExitError
@@ -229,7 +231,7 @@ func (b *behindScreen) How() (text string, failed bool) {
 	return "has ended: " + state.OneLine(b.err.Error()), true
 }
 
-// Output implements tui.Command.
+// Output implements port.Command.
 func (b *behindScreen) Output(most int) (file string, lines []string, err error) {
 	lines, err = lastLines(b.command.outputPath, most)
 	return b.command.outputPath, lines, err

@@ -29,6 +29,7 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/plan"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/sandbox"
 	"github.com/kctl-ctrl/kctl-ctrl/tui"
+	"github.com/kctl-ctrl/kctl-ctrl/tui/page"
 	"github.com/kctl-ctrl/kctl-ctrl/tui/widget"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/connect"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/explain"
@@ -223,7 +224,7 @@ func (o *tuiOptions) run(ctx context.Context) error {
 	s.decide(deciding)
 	defer releaseBySignal(s)()
 	options := tui.Options{
-		Parts:    tui.Parts{Theme: theme, Location: time.Local, Observing: !o.sandboxed && !o.flags.Changed("controllers")},
+		Parts:    page.Parts{Theme: theme, Location: time.Local, Observing: !o.sandboxed && !o.flags.Changed("controllers")},
 		Journal:  hubJournal{s.hub},
 		Start:    o.page,
 		Open:     o.open,

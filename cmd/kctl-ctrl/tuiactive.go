@@ -13,7 +13,7 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/exit"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/election"
-	"github.com/kctl-ctrl/kctl-ctrl/tui"
+	"github.com/kctl-ctrl/kctl-ctrl/tui/port"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/explain"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
@@ -38,7 +38,7 @@ type screenActive struct {
 	closing bool
 }
 
-var _ tui.Active = (*screenActive)(nil)
+var _ port.Active = (*screenActive)(nil)
 
 // newScreenActive is for a session that runs dry on a context.
 func newScreenActive(o *tuiOptions, s *session) *screenActive {
@@ -67,31 +67,31 @@ var (
 	errSessionEnds = errors.New("the session ends")
 )
 
-// Prepare implements tui.Active.
-func (a *screenActive) Prepare(ctx context.Context, names []string) (tui.ActivePlan, error) {
+// Prepare implements port.Active.
+func (a *screenActive) Prepare(ctx context.Context, names []string) (port.ActivePlan, error) {
 	c, err := a.standing(names)
 	if err != nil {
-		return tui.ActivePlan{}, err
+		return port.ActivePlan{}, err
 	}
 	switch err := a.o.refuse(c.context, len(c.component.Generic.Controllers) > 0); {
 	case errors.Is(err, errNoneChosen):
-		return tui.ActivePlan{}, fmt.Errorf("no loop is named that is to write to context %q: start loops dry first, with s on page 1, or name them as in :active deployment,replicaset", c.context)
+		return port.ActivePlan{}, fmt.Errorf("no loop is named that is to write to context %q: start loops dry first, with s on page 1, or name them as in :active deployment,replicaset", c.context)
 	case err != nil:
-		return tui.ActivePlan{}, err
+		return port.ActivePlan{}, err
 	}
 	if _, err := election.SystemClock(); err != nil {
-		return tui.ActivePlan{}, err
+		return port.ActivePlan{}, err
 	}
 	said, err := a.o.preflight(ctx, c)
 	if err != nil {
-		return tui.ActivePlan{}, explain.Cause(ctx, err)
+		return port.ActivePlan{}, explain.Cause(ctx, err)
 	}
 	loops, off, err := controllers.Rights(c.component, *a.o.kubeconfig.Namespace)
 	if err != nil {
-		return tui.ActivePlan{}, err
+		return port.ActivePlan{}, err
 	}
 	lease := c.component.Generic.LeaderElection
-	plan := tui.ActivePlan{
+	plan := port.ActivePlan{
 		Context: c.context, Server: c.target.Server(), Version: said.version,
 		Lease:  state.Ref{Namespace: lease.ResourceNamespace, Name: lease.ResourceName}.Key(),
 		Holder: said.lease.Holder, Since: said.lease.Since, RenewTime: said.lease.RenewTime,
@@ -131,8 +131,8 @@ func (a *screenActive) standing(names []string) (standing, error) {
 	return c, nil
 }
 
-// Begin implements tui.Active.
-func (a *screenActive) Begin(ctx context.Context, plan tui.ActivePlan, typed string) error {
+// Begin implements port.Active.
+func (a *screenActive) Begin(ctx context.Context, plan port.ActivePlan, typed string) error {
 	c, err := a.standing(plan.Controllers)
 	if err != nil {
 		return err
@@ -273,7 +273,7 @@ func (a *screenActive) observe(ctx context.Context, t *tenure) error {
 	return nil
 }
 
-// End implements tui.Active.
+// End implements port.Active.
 func (a *screenActive) End(ctx context.Context) error {
 	over := a.end(errSteppedDown)
 	if over == nil {

@@ -3,21 +3,21 @@ package main
 import (
 	"errors"
 
-	"github.com/kctl-ctrl/kctl-ctrl/tui"
+	"github.com/kctl-ctrl/kctl-ctrl/tui/port"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
 // screenApprovals are the session's gate in the hands of the screen.
 type screenApprovals struct{ s *session }
 
-var _ tui.Approvals = screenApprovals{}
+var _ port.Approvals = screenApprovals{}
 
-// Answer implements tui.Approvals.
+// Answer implements port.Approvals.
 func (a screenApprovals) Answer(id int, answer state.Answer) error {
 	return a.s.approval.gate.Answer(id, answer)
 }
 
-// Withdraw implements tui.Approvals.
+// Withdraw implements port.Approvals.
 func (a screenApprovals) Withdraw() error {
 	if !a.s.approval.gate.Withdraw() {
 		return errors.New("nothing is approved beyond single writes")
@@ -25,7 +25,7 @@ func (a screenApprovals) Withdraw() error {
 	return nil
 }
 
-// SetBrake implements tui.Approvals.
+// SetBrake implements port.Approvals.
 func (a screenApprovals) SetBrake(on bool) error {
 	if on {
 		a.s.approval.gate.Brake("the user has put it on")

@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 
-	"github.com/kctl-ctrl/kctl-ctrl/tui"
+	"github.com/kctl-ctrl/kctl-ctrl/tui/port"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/explain"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/informers"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/owners"
@@ -33,8 +33,8 @@ type screenCaches struct {
 }
 
 var (
-	_ tui.Caches     = (*screenCaches)(nil)
-	_ tui.Connection = (*screenCaches)(nil)
+	_ port.Caches     = (*screenCaches)(nil)
+	_ port.Connection = (*screenCaches)(nil)
 )
 
 // newScreenCaches makes the screen's informers on a config that only reads.
@@ -67,7 +67,7 @@ func (c *screenCaches) Lost() (since time.Time, reason string) {
 func (c *screenCaches) Failing() []string { return c.loops.session.watches.Failing() }
 
 // Open looks into the loops' cache of a type, or opens one.
-func (c *screenCaches) Open(ctx context.Context, typ string) (tui.Cache, error) {
+func (c *screenCaches) Open(ctx context.Context, typ string) (port.Cache, error) {
 	t, err := c.types.find(ctx, typ)
 	if err != nil {
 		return nil, err
@@ -79,7 +79,7 @@ func (c *screenCaches) Open(ctx context.Context, typ string) (tui.Cache, error) 
 }
 
 // openOwn opens an informer of the screen's own.
-func (c *screenCaches) openOwn(t owners.Type) (tui.Cache, error) {
+func (c *screenCaches) openOwn(t owners.Type) (port.Cache, error) {
 	contents := informers.Whole
 	if t.Group == "" && t.Resource == "secrets" {
 		contents = informers.Metadata
@@ -175,22 +175,22 @@ type screenCache struct{ *informers.Handle }
 
 func (c screenCache) Close() { c.Handle.Close() }
 
-func (c screenCache) Window(q tui.CacheQuery, offset, n int) (tui.CacheWindow, error) {
+func (c screenCache) Window(q port.CacheQuery, offset, n int) (port.CacheWindow, error) {
 	w, err := c.Handle.Window(informerQuery(q), offset, n)
 	if err != nil {
-		return tui.CacheWindow{}, err
+		return port.CacheWindow{}, err
 	}
-	out := tui.CacheWindow{
+	out := port.CacheWindow{
 		Offset: w.Offset, Total: w.Total, Built: w.Built, Seen: w.Seen, Objects: w.Objects,
-		Synced: w.Synced, Expected: w.Expected, Rows: make([]tui.CacheRow, len(w.Rows)),
+		Synced: w.Synced, Expected: w.Expected, Rows: make([]port.CacheRow, len(w.Rows)),
 	}
 	for i, r := range w.Rows {
-		out.Rows[i] = tui.CacheRow(r)
+		out.Rows[i] = port.CacheRow(r)
 	}
 	return out, nil
 }
 
-func informerQuery(q tui.CacheQuery) informers.Query {
+func informerQuery(q port.CacheQuery) informers.Query {
 	out := informers.Query{Text: q.Text, Invert: q.Invert, Labels: q.Labels, Sort: informers.SortKey(q.Sort), Descending: q.Descending}
 	switch {
 	case q.Regexp:
@@ -201,32 +201,32 @@ func informerQuery(q tui.CacheQuery) informers.Query {
 	return out
 }
 
-func (c screenCache) Find(q tui.CacheQuery, namespace, name string) (int, bool) {
+func (c screenCache) Find(q port.CacheQuery, namespace, name string) (int, bool) {
 	return c.Handle.Find(informerQuery(q), namespace, name)
 }
 
-func (c screenCache) Object(namespace, name string) (tui.CacheObject, bool) {
+func (c screenCache) Object(namespace, name string) (port.CacheObject, bool) {
 	o, ok := c.Handle.Object(namespace, name)
 	if !ok {
-		return tui.CacheObject{}, false
+		return port.CacheObject{}, false
 	}
-	return tui.CacheObject{CacheRow: tui.CacheRow(o.Row), Content: o.Content, Fields: fieldOwners(o.Owners)}, true
+	return port.CacheObject{CacheRow: port.CacheRow(o.Row), Content: o.Content, Fields: fieldOwners(o.Owners)}, true
 }
 
-func fieldOwners(of []informers.FieldOwner) []tui.FieldOwner {
-	out := make([]tui.FieldOwner, len(of))
+func fieldOwners(of []informers.FieldOwner) []port.FieldOwner {
+	out := make([]port.FieldOwner, len(of))
 	for i, f := range of {
-		out[i] = tui.FieldOwner{Path: f.Path, Manager: f.Manager, Operation: f.Operation, Subresource: f.Subresource, At: f.Time}
+		out[i] = port.FieldOwner{Path: f.Path, Manager: f.Manager, Operation: f.Operation, Subresource: f.Subresource, At: f.Time}
 	}
 	return out
 }
 
-func (c screenCache) Compare(ctx context.Context, namespace, name string) (tui.CacheComparison, error) {
+func (c screenCache) Compare(ctx context.Context, namespace, name string) (port.CacheComparison, error) {
 	v, err := c.Handle.Compare(ctx, namespace, name)
 	if err != nil {
-		return tui.CacheComparison{}, err
+		return port.CacheComparison{}, err
 	}
-	return tui.CacheComparison{ServerView: v.ServerView, Held: v.Held != nil, Live: v.Live != nil, Changes: v.Changes}, nil
+	return port.CacheComparison{ServerView: v.ServerView, Held: v.Held != nil, Live: v.Live != nil, Changes: v.Changes}, nil
 }
 
 // copyText puts text on the clipboard: by a program where there is one, else by

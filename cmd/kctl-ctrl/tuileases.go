@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/about"
-	"github.com/kctl-ctrl/kctl-ctrl/tui"
+	"github.com/kctl-ctrl/kctl-ctrl/tui/port"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/explain"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/leases"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
@@ -41,7 +41,7 @@ type screenLeases struct {
 	given      time.Time     // when Next gave a list
 }
 
-var _ tui.Leases = (*screenLeases)(nil)
+var _ port.Leases = (*screenLeases)(nil)
 
 // systemNamespace is where the control plane's leases are.
 const systemNamespace = "kube-system"

@@ -20,7 +20,7 @@ import (
 	"k8s.io/client-go/metadata"
 
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/tap"
-	"github.com/kctl-ctrl/kctl-ctrl/tui"
+	"github.com/kctl-ctrl/kctl-ctrl/tui/port"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/attach"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/explain"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/informers"
@@ -38,12 +38,12 @@ type loopCache struct {
 	clients *screenCaches
 
 	mu      sync.Mutex
-	query   tui.CacheQuery
+	query   port.CacheQuery
 	version string
 	objects []metav1.Object
 }
 
-var _ tui.Cache = (*loopCache)(nil)
+var _ port.Cache = (*loopCache)(nil)
 
 func (c *loopCache) store() *tap.Store {
 	return bestStore(c.host.session.tap.Stores(), schema.GroupResource{Group: c.typ.Group, Resource: c.typ.Resource})
@@ -71,7 +71,7 @@ func (c *loopCache) Edition() uint64 {
 func (c *loopCache) Close() {}
 
 // chosen are the objects of a query in their order.
-func (c *loopCache) chosen(q tui.CacheQuery) (*tap.Store, []metav1.Object, error) {
+func (c *loopCache) chosen(q port.CacheQuery) (*tap.Store, []metav1.Object, error) {
 	s := c.store()
 	if s == nil {
 		return nil, nil, fmt.Errorf("no loop has an informer of %s any more", c.typ)
@@ -99,7 +99,7 @@ func (c *loopCache) chosen(q tui.CacheQuery) (*tap.Store, []metav1.Object, error
 }
 
 // keeper is what a query chooses by; nil for everything.
-func keeper(q tui.CacheQuery) (func(metav1.Object) bool, error) {
+func keeper(q port.CacheQuery) (func(metav1.Object) bool, error) {
 	if q.Labels != "" {
 		selector, err := labels.Parse(q.Labels)
 		if err != nil {
@@ -131,7 +131,7 @@ func objectKey(o metav1.Object) string {
 	return state.Ref{Namespace: o.GetNamespace(), Name: o.GetName()}.Key()
 }
 
-func orderOf(q tui.CacheQuery) func(a, b metav1.Object) int {
+func orderOf(q port.CacheQuery) func(a, b metav1.Object) int {
 	byName := func(a, b metav1.Object) int {
 		return cmp.Or(strings.Compare(a.GetNamespace(), b.GetNamespace()), strings.Compare(a.GetName(), b.GetName()))
 	}
@@ -155,12 +155,12 @@ func orderOf(q tui.CacheQuery) func(a, b metav1.Object) int {
 	return order
 }
 
-func (c *loopCache) Window(q tui.CacheQuery, offset, n int) (tui.CacheWindow, error) {
+func (c *loopCache) Window(q port.CacheQuery, offset, n int) (port.CacheWindow, error) {
 	s, objects, err := c.chosen(q)
 	if err != nil {
-		return tui.CacheWindow{}, err
+		return port.CacheWindow{}, err
 	}
-	w := tui.CacheWindow{Offset: offset, Total: len(objects), Built: true, Seen: s.Objects, Objects: s.Objects, Synced: s.Synced}
+	w := port.CacheWindow{Offset: offset, Total: len(objects), Built: true, Seen: s.Objects, Objects: s.Objects, Synced: s.Synced}
 	snapshot := c.host.session.hub.Snapshot()
 	for _, o := range objects[min(offset, len(objects)):min(offset+n, len(objects))] {
 		w.Rows = append(w.Rows, rowOf(s, o, snapshot))
@@ -169,10 +169,10 @@ func (c *loopCache) Window(q tui.CacheQuery, offset, n int) (tui.CacheWindow, er
 }
 
 // rowOf is an object in a line. When it changed, the journal knows.
-func rowOf(s *tap.Store, o metav1.Object, snapshot *state.Snapshot) tui.CacheRow {
+func rowOf(s *tap.Store, o metav1.Object, snapshot *state.Snapshot) port.CacheRow {
 	ref := s.Kind
 	ref.Namespace, ref.Name, ref.UID = o.GetNamespace(), o.GetName(), string(o.GetUID())
-	r := tui.CacheRow{
+	r := port.CacheRow{
 		Ref: ref, ResourceVersion: o.GetResourceVersion(), Labels: o.GetLabels(),
 		Created: o.GetCreationTimestamp().UTC(), Finalizers: len(o.GetFinalizers()),
 	}
@@ -191,7 +191,7 @@ func rowOf(s *tap.Store, o metav1.Object, snapshot *state.Snapshot) tui.CacheRow
 	return r
 }
 
-func (c *loopCache) Find(q tui.CacheQuery, namespace, name string) (int, bool) {
+func (c *loopCache) Find(q port.CacheQuery, namespace, name string) (int, bool) {
 	_, objects, err := c.chosen(q)
 	if err != nil {
 		return 0, false
@@ -200,23 +200,23 @@ func (c *loopCache) Find(q tui.CacheQuery, namespace, name string) (int, bool) {
 	return max(at, 0), at >= 0
 }
 
-func (c *loopCache) Object(namespace, name string) (tui.CacheObject, bool) {
+func (c *loopCache) Object(namespace, name string) (port.CacheObject, bool) {
 	s := c.store()
 	if s == nil {
-		return tui.CacheObject{}, false
+		return port.CacheObject{}, false
 	}
 	held := s.Get(namespace, name)
 	if held == nil {
-		return tui.CacheObject{}, false
+		return port.CacheObject{}, false
 	}
-	return tui.CacheObject{
+	return port.CacheObject{
 		CacheRow: rowOf(s, held, c.host.session.hub.Snapshot()), Content: contentOf(s, held),
 		Fields: fieldOwners(informers.FieldOwners(held.GetManagedFields())),
 	}, true
 }
 
 // Fields asks the server: the loops' caches are filled without managedFields.
-func (c *loopCache) Fields(ctx context.Context, namespace, name string) ([]tui.FieldOwner, error) {
+func (c *loopCache) Fields(ctx context.Context, namespace, name string) ([]port.FieldOwner, error) {
 	client, err := metadata.NewForConfig(c.clients.config)
 	if err != nil {
 		return nil, err
@@ -238,19 +238,19 @@ func contentOf(s *tap.Store, held metav1.Object) map[string]any {
 
 // Compare asks the server for the object too, and gives the store half a second
 // to get the same.
-func (c *loopCache) Compare(ctx context.Context, namespace, name string) (tui.CacheComparison, error) {
+func (c *loopCache) Compare(ctx context.Context, namespace, name string) (port.CacheComparison, error) {
 	s := c.store()
 	if s == nil {
-		return tui.CacheComparison{}, errors.New("the informer has ended")
+		return port.CacheComparison{}, errors.New("the informer has ended")
 	}
 	ref := s.Kind
 	ref.Namespace, ref.Name = namespace, name
 	client, err := dynamic.NewForConfig(c.clients.config)
 	if err != nil {
-		return tui.CacheComparison{}, err
+		return port.CacheComparison{}, err
 	}
 	view := c.host.compareHeld(ctx, s, attach.CacheQuery{Namespace: namespace, Name: name})
-	out := tui.CacheComparison{ServerView: *view}
+	out := port.CacheComparison{ServerView: *view}
 	var before, after map[string]any
 	if held := s.Get(namespace, name); held != nil && !s.Metadata {
 		before, out.Held = tap.Content(held, scheme.Scheme), true
@@ -260,7 +260,7 @@ func (c *loopCache) Compare(ctx context.Context, namespace, name string) (tui.Ca
 	case err == nil:
 		after, out.Live = live.Object, true
 	case !apierrors.IsNotFound(err):
-		return tui.CacheComparison{}, explain.Error(err, "get "+ref.String())
+		return port.CacheComparison{}, explain.Error(err, "get "+ref.String())
 	}
 	if s.Metadata {
 		out.Reason = cmp.Or(out.Reason, "The loops hold the metadata of this type only; versions were compared.")

@@ -10,7 +10,7 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/tap"
 	"github.com/kctl-ctrl/kctl-ctrl/render"
-	"github.com/kctl-ctrl/kctl-ctrl/tui"
+	"github.com/kctl-ctrl/kctl-ctrl/tui/port"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/explain"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
@@ -21,7 +21,7 @@ type screenLoops struct{ s *session }
 
 // newLoops gives the loops of a session to a screen. It may be made before the
 // session has started them: until then each method says so.
-func newLoops(s *session) tui.Loops { return screenLoops{s} }
+func newLoops(s *session) port.Loops { return screenLoops{s} }
 
 var errNotStarted = errors.New("the session is not ready yet")
 
@@ -32,7 +32,7 @@ func (l screenLoops) manager() (*controllers.Manager, error) {
 	return nil, errNotStarted
 }
 
-// Start implements tui.Loops.
+// Start implements port.Loops.
 func (l screenLoops) Start(ctx context.Context, controller string) error {
 	m, err := l.manager()
 	if err != nil {
@@ -77,7 +77,7 @@ func (l screenLoops) hasQueue(controller string) error {
 	return nil
 }
 
-// Pause implements tui.Loops.
+// Pause implements port.Loops.
 func (l screenLoops) Pause(controller string) error {
 	if err := l.hasQueue(controller); err != nil {
 		return err
@@ -86,7 +86,7 @@ func (l screenLoops) Pause(controller string) error {
 	return nil
 }
 
-// Resume implements tui.Loops.
+// Resume implements port.Loops.
 func (l screenLoops) Resume(controller string) error {
 	if !l.s.tap.Paused(controller) {
 		return errors.New("it is not paused")
@@ -95,17 +95,17 @@ func (l screenLoops) Resume(controller string) error {
 	return nil
 }
 
-// Step implements tui.Loops.
+// Step implements port.Loops.
 func (l screenLoops) Step(controller, queue, key string) error {
 	return l.did(state.KeyStepped{Controller: controller, Queue: queue, Key: key}, l.s.tap.Step(controller, queue, key))
 }
 
-// RetryNow implements tui.Loops.
+// RetryNow implements port.Loops.
 func (l screenLoops) RetryNow(controller, queue, key string) error {
 	return l.did(state.KeyRetried{Controller: controller, Queue: queue, Key: key}, l.s.tap.RetryNow(controller, queue, key))
 }
 
-// Drop implements tui.Loops. The tap tells the journal of it.
+// Drop implements port.Loops. The tap tells the journal of it.
 func (l screenLoops) Drop(controller, queue, key string) error {
 	return reasonOf(l.s.tap.Drop(controller, queue, key))
 }
@@ -127,8 +127,8 @@ func reasonOf(err error) error {
 	return err
 }
 
-// Break implements tui.Loops.
-func (l screenLoops) Break(b tui.Breakpoint) error {
+// Break implements port.Loops.
+func (l screenLoops) Break(b port.Breakpoint) error {
 	if err := l.hasQueue(b.Controller); err != nil {
 		return err
 	}
@@ -136,5 +136,5 @@ func (l screenLoops) Break(b tui.Breakpoint) error {
 	return err
 }
 
-// Unbreak implements tui.Loops.
+// Unbreak implements port.Loops.
 func (l screenLoops) Unbreak(number int) error { return l.s.tap.Unbreak(number) }

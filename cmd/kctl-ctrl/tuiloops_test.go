@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
-	"github.com/kctl-ctrl/kctl-ctrl/tui"
+	"github.com/kctl-ctrl/kctl-ctrl/tui/port"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -102,12 +102,12 @@ func TestScreenLoops(t *testing.T) {
 		t.Error("a loop that is not paused is resumed")
 	}
 	for _, off := range []string{replicaset, "nosuch"} {
-		if err := loops.Break(tui.Breakpoint{Controller: off}); err == nil {
+		if err := loops.Break(port.Breakpoint{Controller: off}); err == nil {
 			t.Errorf("a breakpoint on %s, which does not run", off)
 		}
 	}
 
-	if err := loops.Break(tui.Breakpoint{Controller: deployment, Key: "default/*", BeforeWrite: true}); err != nil {
+	if err := loops.Break(port.Breakpoint{Controller: deployment, Key: "default/*", BeforeWrite: true}); err != nil {
 		t.Fatal(err)
 	}
 	create("web")
@@ -135,7 +135,7 @@ func TestScreenLoops(t *testing.T) {
 	if err := loops.Resume(deployment); err != nil {
 		t.Fatal(err)
 	}
-	if err := loops.Break(tui.Breakpoint{Controller: deployment, Key: "default/api"}); err != nil {
+	if err := loops.Break(port.Breakpoint{Controller: deployment, Key: "default/api"}); err != nil {
 		t.Fatal(err)
 	}
 	create("api")
@@ -167,7 +167,7 @@ func TestScreenLoops(t *testing.T) {
 	}
 
 	// The end does not wait for what is held.
-	if err := loops.Break(tui.Breakpoint{Controller: deployment, BeforeWrite: true}); err != nil {
+	if err := loops.Break(port.Breakpoint{Controller: deployment, BeforeWrite: true}); err != nil {
 		t.Fatal(err)
 	}
 	create("last")

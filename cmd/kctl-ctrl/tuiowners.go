@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
-	"github.com/kctl-ctrl/kctl-ctrl/tui"
+	"github.com/kctl-ctrl/kctl-ctrl/tui/port"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/document"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/explain"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/owners"
@@ -53,7 +53,7 @@ type tuiOwners struct {
 	previewed *preview
 }
 
-var _ tui.Owners = (*tuiOwners)(nil)
+var _ port.Owners = (*tuiOwners)(nil)
 
 // followedTree is a tree whose types are watched.
 type followedTree struct {

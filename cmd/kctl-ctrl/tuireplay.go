@@ -11,6 +11,8 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/about"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/printing"
 	"github.com/kctl-ctrl/kctl-ctrl/tui"
+	"github.com/kctl-ctrl/kctl-ctrl/tui/page"
+	"github.com/kctl-ctrl/kctl-ctrl/tui/port"
 	"github.com/kctl-ctrl/kctl-ctrl/tui/widget"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/explain"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/recording"
@@ -28,7 +30,7 @@ func (o *tuiOptions) replay(ctx context.Context, theme *widget.Theme) error {
 	defer cancel()
 	screened := screenPlayer{player}
 	options := tui.Options{
-		Parts:   tui.Parts{Theme: theme, Location: time.Local, Player: screened, Missing: "this is a recording"},
+		Parts:   page.Parts{Theme: theme, Location: time.Local, Player: screened, Missing: "this is a recording"},
 		Journal: playerJournal{player},
 		Start:   o.page,
 		Open:    o.open,
@@ -59,7 +61,7 @@ func (j playerJournal) Next(ctx context.Context, last *state.Snapshot) (*state.S
 // screenPlayer moves through a recording for the screen.
 type screenPlayer struct{ *recording.Player }
 
-var _ tui.Player = screenPlayer{}
+var _ port.Player = screenPlayer{}
 
 func (p screenPlayer) Position() time.Time { return p.Status().Now }
 func (p screenPlayer) Playing() bool       { return p.Status().Playing }
@@ -98,7 +100,7 @@ type screenRecorder struct {
 	writer *recording.Writer
 }
 
-var _ tui.Recorder = (*screenRecorder)(nil)
+var _ port.Recorder = (*screenRecorder)(nil)
 
 // Toggle begins a recording, named by its time, or ends the one under way.
 func (r *screenRecorder) Toggle() (string, error) {

@@ -8,7 +8,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"github.com/kctl-ctrl/kctl-ctrl/tui"
+	"github.com/kctl-ctrl/kctl-ctrl/tui/port"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/revisions"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
@@ -26,7 +26,7 @@ type tuiRevisions struct {
 	namespace func() string
 }
 
-var _ tui.Revisions = (*tuiRevisions)(nil)
+var _ port.Revisions = (*tuiRevisions)(nil)
 
 // newTUIRevisions makes the reader; an empty namespace is all.
 func newTUIRevisions(config *rest.Config, namespace func() string) *tuiRevisions {

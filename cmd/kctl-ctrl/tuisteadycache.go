@@ -4,7 +4,7 @@ import (
 	"context"
 	"sync"
 
-	"github.com/kctl-ctrl/kctl-ctrl/tui"
+	"github.com/kctl-ctrl/kctl-ctrl/tui/port"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -14,18 +14,18 @@ type steadyCache struct {
 	loops *loopCache
 
 	mu     sync.Mutex
-	own    tui.Cache // nil while the loops have one
+	own    port.Cache // nil while the loops have one
 	closed bool
 }
 
 var (
-	_ tui.Cache      = (*steadyCache)(nil)
-	_ tui.FieldAsker = (*steadyCache)(nil)
+	_ port.Cache      = (*steadyCache)(nil)
+	_ port.FieldAsker = (*steadyCache)(nil)
 )
 
 // now is the cache to be asked. Where none can be opened it is the loops', which says
 // that it is gone.
-func (c *steadyCache) now() tui.Cache {
+func (c *steadyCache) now() port.Cache {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	gone := c.loops.store() == nil
@@ -44,7 +44,7 @@ func (c *steadyCache) now() tui.Cache {
 	return c.loops
 }
 
-// Close implements tui.Cache.
+// Close implements port.Cache.
 func (c *steadyCache) Close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -55,35 +55,35 @@ func (c *steadyCache) Close() {
 	}
 }
 
-// Stats implements tui.Cache.
+// Stats implements port.Cache.
 func (c *steadyCache) Stats() state.StoreStats { return c.now().Stats() }
 
-// Edition implements tui.Cache.
+// Edition implements port.Cache.
 func (c *steadyCache) Edition() uint64 { return c.now().Edition() }
 
-// Window implements tui.Cache.
-func (c *steadyCache) Window(q tui.CacheQuery, offset, n int) (tui.CacheWindow, error) {
+// Window implements port.Cache.
+func (c *steadyCache) Window(q port.CacheQuery, offset, n int) (port.CacheWindow, error) {
 	return c.now().Window(q, offset, n)
 }
 
-// Find implements tui.Cache.
-func (c *steadyCache) Find(q tui.CacheQuery, namespace, name string) (int, bool) {
+// Find implements port.Cache.
+func (c *steadyCache) Find(q port.CacheQuery, namespace, name string) (int, bool) {
 	return c.now().Find(q, namespace, name)
 }
 
-// Object implements tui.Cache.
-func (c *steadyCache) Object(namespace, name string) (tui.CacheObject, bool) {
+// Object implements port.Cache.
+func (c *steadyCache) Object(namespace, name string) (port.CacheObject, bool) {
 	return c.now().Object(namespace, name)
 }
 
-// Compare implements tui.Cache.
-func (c *steadyCache) Compare(ctx context.Context, namespace, name string) (tui.CacheComparison, error) {
+// Compare implements port.Cache.
+func (c *steadyCache) Compare(ctx context.Context, namespace, name string) (port.CacheComparison, error) {
 	return c.now().Compare(ctx, namespace, name)
 }
 
-// Fields implements tui.FieldAsker.
-func (c *steadyCache) Fields(ctx context.Context, namespace, name string) ([]tui.FieldOwner, error) {
-	if asker, ok := c.now().(tui.FieldAsker); ok {
+// Fields implements port.FieldAsker.
+func (c *steadyCache) Fields(ctx context.Context, namespace, name string) ([]port.FieldOwner, error) {
+	if asker, ok := c.now().(port.FieldAsker); ok {
 		return asker.Fields(ctx, namespace, name)
 	}
 	o, _ := c.Object(namespace, name)
