@@ -1,53 +1,48 @@
-// Package election lets this process write to a cluster only while it holds the
-// Lease of kube-controller-manager, or of kube-scheduler, so that two of them never
-// work side by side.
+// Package election lets this process write to a cluster only while it holds the Lease of
+// kube-controller-manager, or of kube-scheduler, so that two instances never run in parallel.
 //
 //	e, err := election.New(election.Options{Client: leases, Clock: clock, …})
-//	grant, err := e.Grant(server, confirmation) // for the guard of the loops
+//	grant, err := e.Grant(server, confirmation) // for the guard of the controllers
 //	err = e.Acquire(ctx)                        // waits; a candidate never takes over a live holder
-//	…                                           // start the loops; end when e.Lost() is closed
-//	err = e.Release(ctx)                        // once the loops have returned
+//	…                                           // start the controllers; end when e.Lost() is closed
+//	err = e.Release(ctx)                        // once the controllers have returned
 //
-// The candidate is client-go's LeaderElector, with the component's
-// lease, format and timing. This package adds what the LeaderElector does not
-// give.
+// The candidate is client-go's LeaderElector, with the component's lease, format and timing.
+// This package adds what the LeaderElector does not provide.
 //
 // # The gate
 //
-// A write leaves only if now < last renewal + RenewDeadline, and may be under
-// way for at most LeaseDuration − RenewDeadline. The time of a renewal is taken
-// before the request that renews leaves this process, and counts once the server
-// has confirmed it: another candidate waits LeaseDuration from when it sees the
-// renewal, which is later. The clock runs on while the machine is suspended
-// (SystemClock). Once shut, the gate of a process never opens again.
+// A write is sent only if now < last renewal + RenewDeadline, and may be in progress for at
+// most LeaseDuration − RenewDeadline. The time of a renewal is read before its request is
+// sent, and counts once the server has confirmed it: another candidate waits LeaseDuration
+// from when it sees the renewal, which is later. The clock continues while the machine is
+// suspended (SystemClock). Once closed, the gate of a process never opens again.
 //
-// A candidate waits as long for a lease that is deleted under its holder as for one
-// that is not renewed any more; client-go's would create it at once.
+// For a lease that is deleted while it is held, a candidate waits as long as for one that is
+// not renewed any more; client-go's would create it at once.
 //
-// # Another lease
+// # Another lease name
 //
-// Who stands for another lease than the usual one would lead past those who hold
-// that. It is refused while the usual lease is in use, which is looked at before the
-// first write of the lease, before Acquire returns, and every RetryPeriod from then
-// on: whoever takes it ends the term. Between two looks both lead.
+// A candidate for a lease with another name would bypass the holder of the usual lease. It is
+// refused while the usual lease is in use. This is checked before the first write of the
+// lease, before Acquire returns, and every RetryPeriod from then on: if another process
+// acquires the usual lease, the term ends. Between two checks, both lead.
 //
-// # The end
+// # Losing the lease
 //
-// Leadership is lost when the gate shuts, or as soon as the lease is seen in
-// another's hands, whichever is first: before client-go's LeaderElector gives up,
-// which counts RenewDeadline from its last attempt. One process leads at most
-// once. What is to become of it is up to the caller; this program ends, as
-// upstream does: a goroutine that hangs in an old term must not find the gate of a
-// new one open.
+// Leadership is lost when the gate closes, or as soon as the lease has another holder,
+// whichever is first: before client-go's LeaderElector gives up, which counts RenewDeadline
+// from its last attempt. One process leads at most once. The caller decides what happens then;
+// this program exits, as upstream does: a goroutine that hangs in an old term must not find
+// the gate of a new term open.
 //
-// Release shuts the gate, waits for the writes under way, and only then gives the
-// lease back. If either the loops or the writes do not end in time, the lease is
-// left to expire.
+// Release closes the gate, waits for the writes in progress, and only then releases the lease.
+// If the controllers or the writes do not end in time, the lease is left to expire.
 //
-// # What it does not promise
+// # Limits
 //
-// An election is no fence. A process that is stopped between the gate and the
-// network, or a request that is held up on its way, can still reach the server
-// after the lease has changed hands: at most the requests that were under way at
-// that moment. The API server does not check who leads.
+// Leader election does not provide fencing. If a process is stopped between the gate and the
+// network, or if a request is delayed on its way, the request can reach the server after the
+// lease has changed hands. This concerns at most the requests in progress at that moment. The
+// API server does not check who leads.
 package election

@@ -1,22 +1,20 @@
-// Package guard is the one door for writes. It wraps the transport beneath
-// every client of the program and decides, for each request, whether it may
-// leave the process.
+// Package guard is the only path for writes. It wraps the transport of every client of
+// the program and decides for each request whether it may be sent.
 //
 //	target, err := connect.TargetOf(loader)
 //	g, err := guard.New(guard.Options{Mode: state.ModeDryRunClient, Server: target.Server(), Recorder: hub})
 //	config, err := target.Config(g.Wrap, limits)
 //
-// # What passes
+// # Kinds of requests
 //
-// Classify reads a request as kube-apiserver would (k8s.io/apiserver v0.37.1
-// pkg/endpoints/request/requestinfo.go) and sorts it into one of six kinds.
-// Default deny: what it does not understand is KindUnknown and never leaves, in
-// no mode.
+// Classify parses a request as kube-apiserver would (k8s.io/apiserver v0.37.1
+// pkg/endpoints/request/requestinfo.go) and assigns one of six kinds. The default is to
+// deny: what it does not understand is KindUnknown and is never sent, in any mode.
 //
-//	kind      examples                                   fate
+//	kind      examples                                   result
 //	read      GET and HEAD of objects, lists, watches,   passes
 //	          discovery, health, metrics
-//	review    POST of a SubjectAccessReview and its      passes: it persists
+//	review    POST of a SubjectAccessReview and its      passes: it stores
 //	          kind                                       nothing
 //	write     POST, PUT, PATCH, DELETE of what a table   see below
 //	          lists by verb, group, resource, subresource
@@ -26,21 +24,21 @@
 //	upgrade   any request that asks for another protocol refused
 //	unknown   everything else                            refused
 //
-// # What becomes of a write
+// # What happens to a write
 //
-//	mode            fate
+//	mode            result
 //	read-only       refused
-//	dry-run=client  answered in this process; at most one GET goes out
+//	dry-run=client  answered in this process; at most one GET is sent
 //	dry-run=server  sent with dryRun=All, or refused where that is not honoured
 //	active          sent as it is; needs a Grant
 //
-// Whatever its kind, nothing goes to another server than the one of the session
-// (Options.Server). http.Client follows redirects, and client-go adds the user's
-// token to each hop; nor does another server's dryRun prove anything.
+// Requests of any kind are sent only to the server of the session (Options.Server).
+// http.Client follows redirects, and client-go adds the user's token to each hop; and a
+// dryRun on another server proves nothing.
 //
-// A refusal is an HTTP 403 whose Status carries the cause CauseRefused, so that
-// a client sees an ordinary API error; see Refused. Nothing is retried because
-// of it: no controller loops on Forbidden without backing off.
+// A refusal is an HTTP 403 whose Status has the cause CauseRefused, so that a client sees
+// an ordinary API error; see Refused. It causes no busy retries: every controller backs off
+// on Forbidden.
 //
 // # dry-run=server
 //
@@ -51,22 +49,21 @@
 // its dryRun replaced, and encoded again; what cannot be decoded is refused. An
 // Eviction carries DeleteOptions inside and gets both. Token requests never
 // look at dryRun and aggregated API servers may not: they are refused, the
-// latter unless Options.TrustsDryRun vouches for the group. Before a request
-// leaves, it is read once more, as the server will read it, and refused if it
-// is not a dry run after all.
+// latter unless Options.TrustsDryRun accepts the group. Before a request is sent, it is
+// parsed once more, as the server will parse it, and refused if it is not a dry run.
 //
 // # dry-run=client
 //
-// The guard answers as the API server would, without its defaulting, admission
-// and storage: what it makes up is marked Approximate. A wrong guess looks like
-// a hung controller, so the rules are narrow.
+// The guard answers as the API server would, without its defaulting, admission and
+// storage: a computed answer is marked Approximate. A wrong answer could look like a
+// controller that hangs, so the rules are narrow.
 //
 //   - Answers are JSON, which every client decodes by Content-Type, and
 //     PartialObjectMetadata where the client asked for that.
 //   - No resourceVersion is invented: a create has none, an update the one that
 //     was sent, a patch its base's. Controllers that wait for their cache to
 //     reach what they wrote (k8s.io/kubernetes v1.37.1
-//     pkg/controller/util/consistency) are not held up by these.
+//     pkg/controller/util/consistency) are not delayed by these.
 //   - A create always succeeds, with name, uid and creationTimestamp filled in,
 //     an empty status, and 201 also the tenth time: AlreadyExists would make
 //     the deployment controller fail on its lister. Repeats are counted in
@@ -78,39 +75,36 @@
 //
 // # Local answers
 //
-// Options.Local may answer some requests of a dry run from memory, reads among
-// them: a leader election, which has to read back what it wrote. What it may send
-// to the server is a GET and nothing else.
+// Options.Local may answer some requests of a dry run from memory, including reads: a
+// leader election must read what it wrote. It may send only GET requests to the server.
 //
 // # Before a write
 //
-// Options.Before may hold a write up: a breakpoint, a question to the user. It is
-// asked once the mode allows the write and before anything else is done, so that
-// a request that is given up meanwhile leaves nothing behind. Pending.Preview
-// says what the write would change, by the rules of dry-run=client, and
-// Pending.Unchanged whether it still would. An error with an API status is the
-// writer's answer, and recorded as a refusal.
+// Options.Before may hold a write: for a breakpoint or a pending approval. It is called
+// when the mode allows the write and before anything else is done, so that a request that
+// is cancelled meanwhile leaves nothing behind. Pending.Preview returns what the write would
+// change, by the rules of dry-run=client, and Pending.Unchanged whether it still would. An
+// error with an API status is returned to the writer, and recorded as a refusal.
 //
 // # Grants
 //
-// A SandboxGrant proves itself by the certificate authority of an embedded
-// control plane. On any other server two things have to come together: the user
-// has named the context (Confirm), and package election holds the lease of
-// kube-controller-manager. An ElectionGrant joins them: its Gate is asked last,
-// after Before, and bounds how long the write may be under way; it is asked once
-// more when there is a connection and the body is about to be sent. The lease itself
-// is written past that gate, by a Guard of its own with a LeaseGrant, which lets
-// out creates and updates of that one Lease only.
+// A SandboxGrant requires the certificate authority of an embedded control plane. On any
+// other server two conditions are necessary: the user has named the context (Confirm), and
+// package election holds the lease of kube-controller-manager. An ElectionGrant combines
+// them: its Gate is checked last, after Before, and limits how long the write may be in
+// progress; it is checked once more when there is a connection and the body is about to be
+// sent. The lease itself does not pass that gate: a separate Guard with a LeaseGrant
+// writes it, which sends only creates and updates of that one Lease.
 //
 // # The record
 //
 // Each write, refused and failed ones included, becomes one
 // state.WriteFinished, recorded before the caller gets its answer. Secrets
-// reach Options.Diff only, which has to redact; the text of an error about a
-// Secret is withheld because it may quote one.
+// reach only Options.Diff, which must redact them; the text of an error about a
+// Secret is left out because it may quote one.
 //
-// The record of a Kubernetes Event, whatever became of the write, names the object that
-// the Event is about, and type, reason and message: of a Secret, no message.
+// The record of a Kubernetes Event, whatever the result of the write, names the object that
+// the Event is about, and type, reason and message; for a Secret, no message.
 //
 // A Guard is safe for concurrent use and starts no goroutine.
 package guard

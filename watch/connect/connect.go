@@ -1,13 +1,13 @@
-// Package connect is the one door to an API server: every rest.Config of the
-// program is made here, and nobody else may load a kubeconfig, build a
-// rest.Config or own an http.Client (a test over the source tree enforces it).
+// Package connect is the only way to an API server: every rest.Config of the program is
+// created here, and no other package may load a kubeconfig, build a rest.Config or own an
+// http.Client (a test over the source tree enforces it).
 //
-// A config cannot be had without naming the transport wrapper that guards its
-// writes. The wrapper is a parameter because the guard lives in package
-// reconcile, which this package must not import: cmd joins the two.
+// Creating a config requires the transport wrapper that guards its writes. The wrapper is a
+// parameter because the guard is in package reconcile, which this package must not import: cmd
+// joins the two.
 //
-// Copies made with rest.CopyConfig keep the wrapper, so whatever derives a
-// client from such a config passes the same guard.
+// Copies made with rest.CopyConfig keep the wrapper, so every client derived from such a config
+// passes the same guard.
 package connect
 
 import (

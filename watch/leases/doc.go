@@ -1,19 +1,18 @@
-// Package leases reads Leases (coordination.k8s.io/v1): who holds them, since
-// when, until when, and which Pod or Node the holder is.
+// Package leases reads Leases (coordination.k8s.io/v1): their holders, since when and until
+// when they hold them, and which Pod or Node the holder is.
 //
-// A Lease names its holder by a string that the holder made up. Upstream's
-// components and controller-runtime write the host's name, an underscore and a
-// UUID; others write the pod's name alone. A process on the network of its host
-// sees the host's name there, every other one its pod's. So the part before the
-// underscore is looked for among the pods first and among the nodes second; for
-// a node, the pod on it that most likely wrote the lease is chosen, and
-// state.LeaseHolder.By says by what. Nothing is guessed without being said.
+// A Lease contains a string that the holder chose as its identity. Upstream's components and
+// controller-runtime write the host name, an underscore and a UUID; others write only the name
+// of the pod. A process on the host network has the host's name, any other one the name of its
+// pod. So the part before the underscore is searched for among the pods first and among the
+// nodes second. For a node, the pod on it that most likely wrote the lease is chosen, and
+// state.LeaseHolder.By names the evidence. Every guess is marked as one.
 //
-// Requests are few and do not grow with the cluster: one list of leases, and for
-// each host named by a lease that is no node's heartbeat one or two requests by
-// name. What the user may not read leaves a gap that is reported, not an error.
+// The number of requests is small and does not depend on the size of the cluster: one list of
+// leases, and one or two requests by name for each host in a lease that is not a node's
+// heartbeat. What the user may not read becomes a gap that is reported, not an error.
 //
-// Times are the writers': a Lease is expired when its duration has passed since
-// renewTime, which is of the holder's clock. Clock tells the difference between
-// the clock of the API server and the local one, so that at least ours is right.
+// Times come from the writers: a Lease is expired when its duration has passed since
+// renewTime, which uses the clock of the holder. Clock measures the difference between the
+// clock of the API server and the local one, to correct at least for the local one.
 package leases

@@ -1,18 +1,17 @@
-// Package revisions reads the history of an object's pod template, whichever
-// way its controller keeps it:
+// Package revisions reads the history of an object's pod template, in each form in which
+// controllers store it:
 //
-//   - a Deployment's revisions are its ReplicaSets, numbered by the annotation
-//     deployment.kubernetes.io/revision; a rollback renumbers one, and its former
-//     numbers go to deployment.kubernetes.io/revision-history;
-//   - those of a StatefulSet, a DaemonSet and of controllers that follow their
-//     example are ControllerRevisions, whose data is a patch that puts the
-//     template in place again;
-//   - pods say which one they run by a label: pod-template-hash, or
-//     controller-revision-hash, which holds the name of the ControllerRevision
-//     for a StatefulSet and its hash alone for a DaemonSet.
+//   - the revisions of a Deployment are its ReplicaSets, numbered by the annotation
+//     deployment.kubernetes.io/revision; a rollback changes the number of one, and its former
+//     numbers are kept in deployment.kubernetes.io/revision-history;
+//   - those of a StatefulSet, a DaemonSet and of similar controllers are ControllerRevisions,
+//     whose data is a patch that restores the template;
+//   - a label of each pod names its revision: pod-template-hash, or
+//     controller-revision-hash, which is the name of the ControllerRevision for a StatefulSet
+//     and only its hash for a DaemonSet.
 //
-// Read is three requests, none of which grows with the cluster: the object, its
-// revisions by its own selector, and the metadata of its pods. Diff and Undo
-// are computed from what was read; nothing is sent. Undo repeats what kubectl
-// does (k8s.io/kubectl v0.37.1 pkg/polymorphichelpers/rollback.go).
+// Read sends three requests, whose number does not depend on the size of the cluster: the
+// object, its revisions by its own selector, and the metadata of its pods. Diff and Undo are
+// computed from what was read; nothing is sent. Undo computes what kubectl would do
+// (k8s.io/kubectl v0.37.1 pkg/polymorphichelpers/rollback.go).
 package revisions
