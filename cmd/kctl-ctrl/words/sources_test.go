@@ -55,21 +55,33 @@ func blank(text string) string {
 	}, text)
 }
 
-// A literal is a string of the source, with the constants that are added to it.
+// A literal is a string of the source with the constants that are added to it, or a
+// package comment.
 type literal struct {
 	text string
 	line int
 }
 
-// literals are the texts of a Go file: its string literals without imports, tags of
-// fields, and identifiers.
+// literals are the texts of a Go file: its package comment without the code in it, and its
+// string literals without imports, tags of fields, and identifiers.
 func literals(file string, source any) ([]literal, error) {
 	fset := token.NewFileSet()
-	parsed, err := parser.ParseFile(fset, file, source, parser.SkipObjectResolution)
+	parsed, err := parser.ParseFile(fset, file, source, parser.SkipObjectResolution|parser.ParseComments)
 	if err != nil {
 		return nil, err
 	}
 	var out []literal
+	if parsed.Doc != nil {
+		var lines []string
+		for _, comment := range parsed.Doc.List {
+			line := strings.TrimPrefix(comment.Text, "//")
+			if strings.HasPrefix(line, "\t") {
+				line = "" // code
+			}
+			lines = append(lines, line)
+		}
+		out = append(out, literal{strings.Join(lines, "\n"), fset.Position(parsed.Doc.Pos()).Line})
+	}
 	ast.Inspect(parsed, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.ImportSpec:
