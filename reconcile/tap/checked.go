@@ -16,7 +16,7 @@ package tap
 //
 // TestChecked fails when go.mod moves: read the places above in the new version, run the
 // tests of this package, with the race detector too, and those of
-// reconcile/controllers/layouttest, and put the new version here.
+// reconcile/controllers, and put the new version here.
 const (
 	checkedGo                = "1.26"
 	checkedKubernetes        = "v1.37.1"

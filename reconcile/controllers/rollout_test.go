@@ -1,4 +1,4 @@
-package layouttest
+package controllers
 
 import (
 	"context"
@@ -25,26 +25,26 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
-// write is a request as the API server's side of the client saw it.
-type write struct {
+// seenWrite is a request as the API server's side of the client saw it.
+type seenWrite struct {
 	verb, resource string
 	object         metav1.Object
 	cause          state.Cause
 }
 
-// server does what the fake clientset leaves out, and notes who writes. Its
+// tracked does what the fake clientset leaves out, and notes who writes. Its
 // reactor runs on the goroutine of the caller, as a transport does.
-type server struct {
+type tracked struct {
 	tap *tap.Tap
 
 	mu     sync.Mutex
-	writes []write
+	writes []seenWrite
 	made   int
-	refuse func(write) error
+	refuse func(seenWrite) error
 }
 
-func (s *server) react(a clienttesting.Action) (bool, runtime.Object, error) {
-	w := write{verb: a.GetVerb(), resource: a.GetResource().Resource, cause: s.tap.Cause()}
+func (s *tracked) react(a clienttesting.Action) (bool, runtime.Object, error) {
+	w := seenWrite{verb: a.GetVerb(), resource: a.GetResource().Resource, cause: s.tap.Cause()}
 	switch a := a.(type) {
 	case clienttesting.CreateActionImpl:
 		w.object, _ = a.Object.(metav1.Object)
@@ -105,37 +105,34 @@ func webDeployment(name string, replicas int32) *appsv1.Deployment {
 // come when the journal says.
 func TestDeploymentsRollOut(t *testing.T) {
 	const deployments, replicas, failures = 20, 10, 4
+	in := newFakeInputs(t)
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		j := &timed{}
 		tp := tap.New(j)
 		ctx = klog.NewContext(ctx, tp.Logger(logr.Discard()))
+		// Upstream's own sleep until a millisecond after the last error of the process:
+		// in a bubble, whose clock starts in 2000, that takes decades.
+		before := utilruntime.ErrorHandlers
 		utilruntime.ErrorHandlers = []utilruntime.ErrorHandler{tp.ErrorHandler}
-		defer func() { utilruntime.ErrorHandlers = nil }()
-		base := newWorld(t, ctx, tp)
+		defer func() { utilruntime.ErrorHandlers = before }()
+		w := newFakeWorld(t, ctx, tp, in)
 		refused := 0
-		s := &server{tap: tp, refuse: func(w write) error {
+		s := &tracked{tap: tp, refuse: func(w seenWrite) error {
 			if w.resource == "replicasets" && w.verb == "create" && w.object.GetLabels()["app"] == "web-0" && refused < failures {
 				refused++
 				return errors.New("no room for replicasets")
 			}
 			return nil
 		}}
-		base.client.PrependReactor("*", "*", s.react)
+		w.client.PrependReactor("*", "*", s.react)
 
-		var running sync.WaitGroup
-		built := builders()
 		for _, name := range []string{names.DeploymentController, names.ReplicaSetController} {
-			for loopName, l := range built[name](base.as(tp, name)) {
-				if err := attach(tp, name, loopName, l.target); err != nil {
-					t.Fatal(err)
-				}
-				running.Go(func() { tp.Run(ctx, name, l.run) })
-			}
+			w.run(ctx, name)
 		}
-		base.StartWithContext(ctx)
+		w.start(ctx)
 		for i := range deployments {
-			if _, err := base.client.AppsV1().Deployments("shop").Create(ctx, webDeployment("web-"+strconv.Itoa(i), replicas), metav1.CreateOptions{}); err != nil {
+			if _, err := w.client.AppsV1().Deployments("shop").Create(ctx, webDeployment("web-"+strconv.Itoa(i), replicas), metav1.CreateOptions{}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -152,14 +149,12 @@ func TestDeploymentsRollOut(t *testing.T) {
 		checkCauses(t, j.entries)
 
 		cancel()
-		running.Wait()
-		base.Shutdown()
-		tp.Close()
+		w.end()
 	})
 }
 
 // checkWrites compares each write's cause with what the written object says.
-func checkWrites(t *testing.T, writes []write) (pods int) {
+func checkWrites(t *testing.T, writes []seenWrite) (pods int) {
 	t.Helper()
 	replicaSets := 0
 	for _, w := range writes {

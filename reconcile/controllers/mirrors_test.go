@@ -1,14 +1,11 @@
-package layouttest
+package controllers
 
 import (
 	"context"
 	"fmt"
-	"maps"
-	"os"
 	"reflect"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -18,130 +15,35 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/kubernetes/cmd/kube-controller-manager/names"
-	serviceaccountapi "k8s.io/kubernetes/pkg/serviceaccount"
 
-	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/tap"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
-// Upstream's default handlers sleep until a millisecond after the last error
-// of the process: in a synctest bubble, whose clock starts in 2000, that takes
-// decades.
-func TestMain(m *testing.M) {
-	utilruntime.ErrorHandlers = nil
-	os.Exit(m.Run())
-}
-
-// noTokens signs nothing.
-type noTokens struct {
-	serviceaccountapi.TokenGenerator
-}
-
-// journal is a Recorder that keeps what it is given.
-type journal struct {
-	mu     sync.Mutex
-	events []state.Event
-}
-
-func (j *journal) Record(e state.Event) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.events = append(j.events, e)
-}
-
-func of[E state.Event](j *journal) []E {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	var out []E
-	for _, e := range j.events {
-		if e, ok := e.(E); ok {
-			out = append(out, e)
-		}
-	}
-	return out
-}
-
-// within waits until condition holds.
-func within(t *testing.T, d time.Duration, condition func() bool, what func() string) {
-	t.Helper()
-	for deadline := time.Now().Add(d); !condition(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("not within %v: %s", d, what())
-		}
-	}
-}
-
 // Every queue of every controller of the release is found, its keys have the
 // layout that the mirror says, and no field is left with an original.
 func TestSpecsFindEveryQueue(t *testing.T) {
-	built := builders()
-	if len(built) != 49 {
-		t.Errorf("%d controllers are built here, upstream has 49", len(built))
-	}
+	in := newFakeInputs(t)
 	total := 0
-	for _, name := range slices.Sorted(maps.Keys(built)) {
-		t.Run(name, func(t *testing.T) {
+	for _, d := range Descriptors() {
+		t.Run(d.Name, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			tp := tap.New(&journal{})
 			defer tp.Close()
-			w := newWorld(t, ctx, tp).as(tp, name)
-			for loopName, l := range built[name](w) {
-				if err := attach(tp, name, loopName, l.target); err != nil {
-					t.Fatal(err)
-				}
+			for _, l := range newFakeWorld(t, ctx, tp, in).build(d.Name) {
 				for _, path := range originals(l.target) {
 					t.Errorf("%s of %T is not tapped", path, l.target)
 				}
 			}
-			total += len(tp.Queues(name))
+			total += len(tp.Queues(d.Name))
 		})
 	}
 	// Less device-taint-eviction's, which is made in Run.
 	if total != 67 {
 		t.Errorf("%d queues are tapped", total)
-	}
-}
-
-// attach attaches what the descriptor of a controller lists for one of its loops.
-func attach(tp *tap.Tap, controller, loop string, target any) error {
-	all := controllers.Descriptors()
-	i := slices.IndexFunc(all, func(d controllers.Descriptor) bool { return d.Name == controller })
-	if i < 0 {
-		return fmt.Errorf("there is no controller %s", controller)
-	}
-	specs, err := all[i].Specs(loop)
-	if err != nil {
-		return err
-	}
-	return tp.Attach(controller, target, specs...)
-}
-
-// What is built here are the controllers and loops that the descriptors have.
-func TestEveryLoopIsBuilt(t *testing.T) {
-	built := builders()
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	for _, d := range controllers.Descriptors() {
-		build, ok := built[d.Name]
-		if !ok {
-			t.Errorf("%s is not built here: add it to builders", d.Name)
-			continue
-		}
-		delete(built, d.Name)
-		tp := tap.New(&journal{})
-		defer tp.Close()
-		got := slices.Sorted(maps.Keys(build(newWorld(t, ctx, tp).as(tp, d.Name))))
-		if want := slices.Sorted(slices.Values(d.Loops())); !slices.Equal(got, want) {
-			t.Errorf("%s: loops %q are built, its descriptor has %q", d.Name, got, want)
-		}
-	}
-	for name := range built {
-		t.Errorf("%s has no descriptor", name)
 	}
 }
 
@@ -241,27 +143,18 @@ func TestMirroredQueuesWork(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	j := &journal{}
 	tp := tap.New(j)
-	base := newWorld(t, ctx, tp, objects...)
-	var running sync.WaitGroup
-	built := builders()
+	w := newFakeWorld(t, ctx, tp, newFakeInputs(t), objects...)
 	for _, name := range []string{
 		names.GarbageCollectorController, names.ResourceQuotaController, names.JobController, names.ServiceAccountTokenController,
 		names.NodeLifecycleController, names.TaintEvictionController, names.DeviceTaintEvictionController,
 		names.EndpointsController, names.EndpointSliceController, names.NodeIpamController,
 	} {
-		w := base.as(tp, name)
-		for loopName, l := range built[name](w) {
-			if err := attach(tp, name, loopName, l.target); err != nil {
-				t.Fatal(err)
-			}
-			running.Go(func() { tp.Run(ctx, name, l.run) })
-		}
+		w.run(ctx, name)
 	}
-	base.all.Start(ctx.Done())
-	close(base.started)
+	w.start(ctx)
 	taken := func() map[string][]string {
 		keys := map[string][]string{}
-		for _, e := range of[state.KeyTaken](j) {
+		for _, e := range eventsOf[state.KeyTaken](j) {
 			keys[e.Queue] = append(keys[e.Queue], e.Key)
 		}
 		return keys
@@ -278,19 +171,17 @@ func TestMirroredQueuesWork(t *testing.T) {
 		return out
 	}
 	deleted := false
-	within(t, 60*time.Second, func() bool {
+	soon(t, func() bool {
 		left := missing()
 		if len(left) == 1 && !deleted {
 			// The quota controller looks at deletions only, once it has synced.
-			deleted = base.client.CoreV1().Pods("shop").Delete(ctx, "spare", metav1.DeleteOptions{}) == nil
+			deleted = w.client.CoreV1().Pods("shop").Delete(ctx, "spare", metav1.DeleteOptions{}) == nil
 		}
 		return len(left) == 0
 	}, func() string { return strings.Join(missing(), "\n") })
-	for _, n := range of[state.Note](j) {
+	for _, n := range eventsOf[state.Note](j) {
 		t.Errorf("%s: %s", n.Source, n.Text)
 	}
 	cancel()
-	running.Wait()
-	base.Shutdown()
-	tp.Close()
+	w.end()
 }

@@ -1,12 +1,10 @@
-package layouttest
+package controllers
 
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -45,8 +43,7 @@ type handled struct {
 	untapped bool
 }
 
-// handledKeys has a key of each row of the table, by controller, or why it has
-// none.
+// handledKeys has a key of each controller, or why it has none.
 var handledKeys = map[string]struct {
 	keys []handled
 	none string
@@ -179,52 +176,43 @@ func changes() []runtime.Object {
 	}
 }
 
-// For every row of the table: a key that the controller's own handler adds while
+// For every controller: a key that the controller's own handler adds while
 // its workers wait in Get wakes one of them, with the event as its cause. A
 // queue whose adds go past the decorator fails here, as the
 // ReplicationController controller's did: keys that are there before Attach are
 // adopted, and hide it.
 func TestHandlersWakeWorkers(t *testing.T) {
-	built := builders()
-	if len(handledKeys) != len(built) {
-		t.Errorf("%d rows have a key or a reason, %d controllers are built", len(handledKeys), len(built))
+	in := newFakeInputs(t)
+	all := Descriptors()
+	if len(handledKeys) != len(all) {
+		t.Errorf("%d controllers have a key or a reason, there are %d", len(handledKeys), len(all))
 	}
-	for _, name := range slices.Sorted(maps.Keys(built)) {
-		row, known := handledKeys[name]
+	for _, d := range all {
+		row, known := handledKeys[d.Name]
 		if !known || (row.none == "") == (row.keys == nil) {
-			t.Errorf("%s: want a key or the reason for none", name)
+			t.Errorf("%s: want a key or the reason for none", d.Name)
 			continue
 		}
 		if row.none != "" {
 			continue
 		}
-		t.Run(name, func(t *testing.T) {
+		t.Run(d.Name, func(t *testing.T) {
 			t.Parallel()
-			wakesWorkers(t, name, built[name], row.keys)
+			wakesWorkers(t, d.Name, in, row.keys)
 		})
 	}
 }
 
-func wakesWorkers(t *testing.T, name string, build func(*world) map[string]loop, want []handled) {
+func wakesWorkers(t *testing.T, name string, in fakeInputs, want []handled) {
 	ctx, cancel := context.WithCancel(t.Context())
 	j := &journal{}
 	tp := tap.New(j)
-	base := newWorld(t, ctx, tp)
-	w := base.as(tp, name)
-	var running sync.WaitGroup
-	for loopName, l := range build(w) {
-		if err := attach(tp, name, loopName, l.target); err != nil {
-			t.Fatal(err)
-		}
-		running.Go(func() { tp.Run(ctx, name, l.run) })
-	}
-	base.all.Start(ctx.Done())
-	close(base.started)
+	w := newFakeWorld(t, ctx, tp, in)
+	w.run(ctx, name)
+	w.start(ctx)
 	defer func() {
 		cancel()
-		running.Wait()
-		base.Shutdown()
-		tp.Close()
+		w.end()
 	}()
 
 	busy := func() []string {
@@ -237,16 +225,16 @@ func wakesWorkers(t *testing.T, name string, build func(*world) map[string]loop,
 		}
 		return append(out, tp.Activity().Moving()...)
 	}
-	within(t, time.Minute, func() bool { return len(busy()) == 0 }, func() string { return "no worker waits in Get: " + strings.Join(busy(), ", ") })
-	before := len(of[state.KeyTaken](j))
+	soon(t, func() bool { return len(busy()) == 0 }, func() string { return "no worker waits in Get: " + strings.Join(busy(), ", ") })
+	before := len(eventsOf[state.KeyTaken](j))
 	for _, o := range changes() {
-		if err := base.client.Tracker().Add(o); err != nil {
+		if err := w.client.Tracker().Add(o); err != nil {
 			t.Fatal(err)
 		}
 	}
 
 	missing := func() []string {
-		taken, added := of[state.KeyTaken](j)[before:], of[state.KeyAdded](j)
+		taken, added := eventsOf[state.KeyTaken](j)[before:], eventsOf[state.KeyAdded](j)
 		var out []string
 		for _, h := range want {
 			byEvent := func(c state.Cause) bool {
@@ -263,14 +251,14 @@ func wakesWorkers(t *testing.T, name string, build func(*world) map[string]loop,
 		}
 		return out
 	}
-	within(t, time.Minute, func() bool {
+	soon(t, func() bool {
 		for _, h := range want {
 			_ = tp.RetryNow(name, h.queue, h.key) // where upstream delays it; the cause is the user then
 		}
 		return len(missing()) == 0
 	}, func() string {
 		var got []string
-		for _, e := range of[state.KeyTaken](j)[before:] {
+		for _, e := range eventsOf[state.KeyTaken](j)[before:] {
 			got = append(got, fmt.Sprintf("%s %q ← %s", e.Queue, e.Key, e.Cause))
 		}
 		return fmt.Sprintf("missing %s; taken:\n%s", strings.Join(missing(), ", "), strings.Join(got, "\n"))
