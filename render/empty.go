@@ -3,14 +3,14 @@ package render
 import "strings"
 
 const (
-	// None stands in a cell for a text that there is none of, as kubectl writes it.
+	// None stands in a cell for a missing text, as in kubectl.
 	None = "<none>"
-	// NoFigure stands for a number, a duration or a time that there is none of or
-	// that is not known, which is not the same as zero.
+	// NoFigure stands for a number, duration or time that is missing or unknown, which
+	// differs from zero.
 	NoFigure = "-"
 )
 
-// orNoFigure is a figure that comes as text for a cell.
+// orNoFigure returns a figure as text, or NoFigure.
 func orNoFigure(text string) string {
 	if text == "" {
 		return NoFigure
@@ -18,7 +18,7 @@ func orNoFigure(text string) string {
 	return text
 }
 
-// OrNone is a text for a cell.
+// OrNone returns a text, or None.
 func OrNone(text string) string {
 	if strings.TrimSpace(text) == "" {
 		return None

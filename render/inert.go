@@ -7,13 +7,13 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
-// Inert wraps an output that the runner of a CI system may read: what is written to
-// it line by line holds no command to one, even where a line was put together from
-// several texts. Text is sanitised before; here the whole of a line is seen. JSON and
-// YAML have escapes of their own, with which nothing is left to do here.
+// Inert wraps an output that the runner of a CI system may read: no line written to it
+// contains a command to that runner, even if the line was assembled from several texts.
+// The texts were sanitised before; Inert checks whole lines. JSON and YAML are escaped
+// by their encoders.
 func Inert(w io.Writer) io.Writer { return &inert{to: w} }
 
-// Bare gives the output that Inert wrapped, or w itself.
+// Bare returns the output that Inert wrapped, or w itself.
 func Bare(w io.Writer) io.Writer {
 	if wrapped, ok := w.(*inert); ok {
 		return wrapped.to

@@ -45,7 +45,8 @@ func Informers(stores []state.StoreStats, o StoreOptions) Table {
 	return t
 }
 
-// handlers names who registered them, with a count where that is more than one.
+// handlers names the controllers that registered handlers, with a count if there are
+// several.
 func handlers(all []state.HandlerStats) string {
 	var names []string
 	counts := map[string]int{}
@@ -63,7 +64,7 @@ func handlers(all []state.HandlerStats) string {
 	return OrNone(strings.Join(names, ","))
 }
 
-// Cache is a table of what a store holds.
+// Cache is a table of the objects in a store.
 func Cache(view state.CacheView, o StoreOptions) Table {
 	t := Table{Columns: []Column{{Title: "NAMESPACE"}, {Title: "NAME"}, {Title: "RESOURCEVERSION", Right: true}, {Title: "CREATED"}, {Title: "DELETED"}}}
 	if o.Wide {
@@ -83,7 +84,7 @@ func Cache(view state.CacheView, o StoreOptions) Table {
 	return t
 }
 
-// Freshness says in a sentence how a store stands to its server.
+// Freshness compares a store with its API server in one sentence.
 func Freshness(view state.CacheView, o StoreOptions) string {
 	s := view.Store
 	text := s.Type + ": " + counted(s.Objects, "object", "objects")

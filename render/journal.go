@@ -10,38 +10,38 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
-// Verbosity says how much of the journal is printed.
+// Verbosity is how much of the journal is printed.
 type Verbosity int
 
 const (
-	// Essential: writes, but for the heartbeats of nodes and of leaders; syncs that wrote, failed or were slow; retries;
-	// controllers that failed; notes, warnings and losses.
+	// Essential prints writes, except the heartbeats of nodes and leaders; syncs that
+	// wrote, failed or were slow; retries; controllers that failed; notes, warnings and
+	// losses.
 	Essential Verbosity = iota
-	// Everything: every entry.
+	// Everything prints every entry.
 	Everything
 )
 
-// JournalOptions shape the lines of a Journal. The zero value is right for a
-// pipe.
+// JournalOptions control the lines of a Journal. The zero value is suitable for a pipe.
 type JournalOptions struct {
 	Verbosity Verbosity
-	// Color puts SGR sequences around words; nothing depends on them.
+	// Color adds SGR sequences; no information depends on them.
 	Color bool
 	// Width cuts lines to a number of cells; zero leaves them whole.
 	Width int
-	// Diffs puts the field changes of a write below it.
+	// Diffs prints the field changes of a write below it.
 	Diffs bool
-	// Slow is the duration from which on a sync is printed though it wrote
-	// nothing; one second where it is zero.
+	// Slow is the duration from which a sync is printed even if it wrote nothing; one
+	// second if zero.
 	Slow time.Duration
-	// Location is where times of the day are told; UTC where it is nil.
+	// Location is the time zone of times of day; UTC if nil.
 	Location *time.Location
-	// NameWidth is the width of the controllers' column; 20 where it is zero.
-	// Longer names move their line.
+	// NameWidth is the width of the controller column; 20 if zero. Longer names shift
+	// their line.
 	NameWidth int
 }
 
-// maxOpen bounds the syncs under way that a Journal remembers.
+// maxOpen bounds the syncs in flight that a Journal tracks.
 const maxOpen = 4096
 
 // Journal prints entries as lines for people:
@@ -53,20 +53,20 @@ const maxOpen = 4096
 // It is fed the entries in their order, by one goroutine.
 type Journal struct {
 	opts JournalOptions
-	// open has the causes of the syncs under way.
+	// open has the causes of the syncs in flight.
 	open map[uint64]state.Cause
 	// loops has the names of the controllers seen, as against other writers,
 	// which have no causes to tell.
 	loops map[string]bool
-	// renewed has the leases that each writer has written, so that its next update
-	// is known for a renewal.
+	// renewed has the leases that each writer has written, so that its next update is
+	// recognised as a renewal.
 	renewed map[leaseKept]bool
 }
 
-// leaseKept is a lease and who keeps it.
+// leaseKept is a lease and its holder.
 type leaseKept struct{ controller, namespace, name string }
 
-// NewJournal makes a Journal that has seen no entry.
+// NewJournal returns a Journal that has seen no entry.
 func NewJournal(opts JournalOptions) *Journal {
 	if opts.Slow <= 0 {
 		opts.Slow = time.Second
@@ -80,7 +80,7 @@ func NewJournal(opts JournalOptions) *Journal {
 	return &Journal{opts: opts, open: map[uint64]state.Cause{}, loops: map[string]bool{}, renewed: map[leaseKept]bool{}}
 }
 
-// Write prints an entry to w if it is to be printed, in one call of w.Write.
+// Write prints an entry to w if its verbosity asks for it, in one call of w.Write.
 func (j *Journal) Write(w io.Writer, e state.Entry) error {
 	lines := j.Lines(e)
 	if len(lines) == 0 {
@@ -90,8 +90,8 @@ func (j *Journal) Write(w io.Writer, e state.Entry) error {
 	return err
 }
 
-// Lines gives what is printed of an entry: nothing, one line, or more with
-// Diffs. No line has a newline or a control character but those of colours.
+// Lines returns the text of an entry: no line, one line, or more with Diffs. Lines have
+// no newline and no control characters except for colours.
 func (j *Journal) Lines(e state.Entry) []string {
 	cause := j.follow(e.Event)
 	if j.opts.Verbosity < Everything && !j.essential(e.Event) {
@@ -113,7 +113,7 @@ func (j *Journal) Lines(e state.Entry) []string {
 	return lines
 }
 
-// follow remembers why syncs began, and gives the cause of one that ends.
+// follow tracks why syncs started and returns the cause of one that ends.
 func (j *Journal) follow(e state.Event) state.Cause {
 	switch e := e.(type) {
 	case state.Checkpoint:
@@ -132,8 +132,8 @@ func (j *Journal) follow(e state.Event) state.Cause {
 	return state.Cause{}
 }
 
-// resume learns from the state with which a recording begins what the entries
-// before it would have told.
+// resume restores what earlier entries contained from the state at the start of a
+// recording.
 func (j *Journal) resume(e state.Checkpoint) state.Cause {
 	switch {
 	case e.Controller != nil && e.Controller.Status != "":
@@ -166,8 +166,8 @@ func (j *Journal) essential(e state.Event) bool {
 	return true
 }
 
-// renews recognises a leader that stays one: the same writer has written the same
-// lease before. It learns from each write that it is shown.
+// renews recognises the renewals of a leader: the same writer has written the same
+// lease before. It must see every write that is printed.
 func (j *Journal) renews(e state.WriteFinished) bool {
 	if e.Object.Group != "coordination.k8s.io" || e.Object.Resource != "leases" || e.Result != state.WriteDone && e.Result != state.WriteDry {
 		return false
@@ -200,7 +200,7 @@ func (j *Journal) time(at time.Time) string {
 	return at.In(j.opts.Location).Format("15:04:05.000")
 }
 
-// ShortName is a controller's name without the word that all of them share.
+// ShortName is a controller's name without the suffix that all of them share.
 func ShortName(controller string) string { return state.ShortName(controller) }
 
 func nameStyle(e state.Event) style {
@@ -215,8 +215,8 @@ func nameStyle(e state.Event) style {
 	return cyan
 }
 
-// words says what happened. Most events have the words of state.Describe; those
-// that print with a colour or a cause of their own are here.
+// words describes an event. Most events have the text of state.Describe; events that
+// are printed with a colour or cause are handled here.
 func (j *Journal) words(e state.Event, cause state.Cause) line {
 	switch e := e.(type) {
 	case state.KeyFinished:
@@ -296,11 +296,11 @@ func finished(e state.KeyFinished, cause state.Cause) line {
 	return l
 }
 
-// write leaves out a sync as the cause: the line's subject is its key. Of a loop
-// it also says that nothing is known.
+// write omits a sync as the cause, because the line's subject is its key. For a
+// controller, it also prints that the cause is unknown.
 func write(e state.WriteFinished, byLoop bool) line {
 	l := line{{state.DescribeWrite(e), verbStyle(e)}}
-	if _, ok := e.About(); ok { // which has been said
+	if _, ok := e.About(); ok { // the text contains it already
 		return l
 	}
 	switch kind := e.Cause.Kind; {

@@ -9,25 +9,25 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
-// LeaseOptions shape a table of leases.
+// LeaseOptions control a table of leases.
 type LeaseOptions struct {
 	Times
 	// Wide adds the columns of -o wide.
 	Wide bool
 	// Context and Namespace add a column each.
 	Context, Namespace bool
-	// GroupNodes puts the leases of nodes into one row for each context, but for
-	// those that have expired, as long as they are few.
+	// GroupNodes merges the leases of nodes into one row per context, except for
+	// expired ones, as long as there are few.
 	GroupNodes bool
-	// Changes, where it is not nil, adds a column: what became of each lease.
+	// Changes, if not nil, adds a column with the last change of each lease.
 	Changes []string
 }
 
-// maxExpiredNodes is how many expired leases of nodes have a row of their own
-// among grouped ones.
+// maxExpiredNodes is how many expired node leases get a row of their own among grouped
+// ones.
 const maxExpiredNodes = 10
 
-// Leases is a table of leases, in their order. They must have been judged.
+// Leases is a table of leases, in the given order. Their State must be set.
 func Leases(list []state.LeaseStatus, opts LeaseOptions) Table {
 	var t Table
 	add := func(columns ...Column) { t.Columns = append(t.Columns, columns...) }
@@ -88,8 +88,8 @@ func wholeSeconds(n int32) string {
 	return strconv.Itoa(int(n)) + "s"
 }
 
-// leaseHolder is the pod or node behind a lease; where none was found, the
-// identity without its UUID.
+// leaseHolder is the pod or node that holds a lease; if none was found, the identity
+// without its UUID.
 func leaseHolder(l state.LeaseStatus) string {
 	switch {
 	case l.Identity == "":
@@ -124,8 +124,8 @@ func resolvedBy(l state.LeaseStatus) string {
 	return l.Holder.By
 }
 
-// judged counts ages to the time at which the lease was judged, which is by its
-// own cluster's clock.
+// judged counts ages up to the time at which the lease's state was determined, by the
+// clock of its cluster.
 func judged(l state.LeaseStatus, times Times) Times {
 	if l.SinceRenew != nil {
 		times.Now = l.RenewTime.Add(time.Duration(*l.SinceRenew * float64(time.Second)))
@@ -138,7 +138,7 @@ type nodeGroup struct {
 	context, namespace    string
 	held, expired, others int
 	oldest, first         time.Time
-	// sample is one of them, for the time at which they were judged.
+	// sample is one of them, for the time at which their state was determined.
 	sample state.LeaseStatus
 }
 
@@ -153,8 +153,8 @@ func (g nodeGroup) states() string {
 	return text
 }
 
-// groupNodes takes the leases of nodes out of the list. A few expired ones stay
-// in it: they are the news.
+// groupNodes removes the leases of nodes from the list. A few expired ones stay,
+// because users look for them.
 func groupNodes(list *[]state.LeaseStatus, group bool) []nodeGroup {
 	if !group {
 		return nil

@@ -10,17 +10,16 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/watch/document"
 )
 
-// PlanOptions shape a plan.
+// PlanOptions control the text of a plan.
 type PlanOptions struct {
 	Color bool
 }
 
-// WritePlan prints a plan: the counts first, then a tree per object that nobody
-// owns, by namespace, then the fields that changed, then what the reader must
-// know to trust it. A marker begins every line of the tree: "+" for what comes,
-// "-" for what goes, "~" for what changes, "=" for what stays and stands there
-// for what is below it; colour only repeats them. Lines are never cut to a
-// width: half a warning is none.
+// WritePlan prints a plan: the counts; by namespace, a tree for each object without
+// owner; the changed fields; and the warnings and limits of the plan. Every line of the
+// tree begins with a marker: "+" created, "-" deleted, "~" changed, "=" unchanged and
+// shown for its children; colour only repeats it. Lines are never truncated, so that no
+// warning is lost.
 func WritePlan(w io.Writer, p document.Plan, opts PlanOptions) error {
 	t := planText{opts: opts}
 	t.headline(p)
@@ -148,7 +147,8 @@ func (t *planText) trees(roots []document.PlanNode) {
 	}
 }
 
-// columnMax is where facts begin at the latest; a longer name pushes its own.
+// columnMax is the rightmost start of the facts column; longer names shift their own
+// facts.
 const columnMax = 52
 
 func (t *planText) rows(rows []row) {
@@ -199,8 +199,8 @@ func nameStyleOf(action document.PlanAction) style {
 	return plain
 }
 
-// appendRows adds nodes and what is below them. names are those each node
-// stands for.
+// appendRows adds nodes and their children. names are the names that each node
+// represents.
 func appendRows(rows []row, depth int, nodes []document.PlanNode, names [][]string) []row {
 	for i, n := range nodes {
 		rows = append(rows, row{depth, n.Action, title(n, names[i]), facts(n), n.Note})
@@ -210,7 +210,7 @@ func appendRows(rows []row, depth int, nodes []document.PlanNode, names [][]stri
 	return rows
 }
 
-// folded puts siblings together that differ in nothing but their names.
+// folded merges siblings that differ only in their names.
 func folded(nodes []document.PlanNode) ([]document.PlanNode, [][]string) {
 	var out []document.PlanNode
 	var names [][]string
@@ -261,7 +261,7 @@ func addUp(a, b document.PlanNode) document.PlanNode {
 	return a
 }
 
-// maxNames is how many names are written out.
+// maxNames is how many names a row lists.
 const maxNames = 3
 
 // title is "Deployment web", "4 Pods web-7c9d4f-*", "Pods db-0, db-1".
@@ -285,7 +285,7 @@ func title(n document.PlanNode, names []string) string {
 	return kind + " " + shown
 }
 
-// mixed reports whether one action does not tell what happened to all members.
+// mixed reports whether the members have different actions.
 func mixed(n document.PlanNode) bool {
 	c := n.Counts
 	kinds := 0
@@ -297,7 +297,7 @@ func mixed(n document.PlanNode) bool {
 	return kinds > 1 && n.Action != document.PlanReplaced
 }
 
-// facts is what happened to a node, in words.
+// facts describes what happened to a node.
 func facts(n document.PlanNode) string {
 	var parts []string
 	c := n.Counts
@@ -335,8 +335,8 @@ func facts(n document.PlanNode) string {
 	return strings.Join(parts, ", ")
 }
 
-// transition is "3/3 → 4/4 ready", "allowed: 1 → 2", "pending → bound", "ready":
-// words that both begin or end in are said once.
+// transition is "3/3 → 4/4 ready", "allowed: 1 → 2", "pending → bound", "ready": words
+// that both sides start or end with appear once.
 func transition(s document.PlanTransition) string {
 	if s.From == s.To || s.From == "" || s.To == "" {
 		return s.To

@@ -13,8 +13,8 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
-// fields prints the changed fields of each object: the user's own first, then
-// the API server's defaults, then what controllers wrote.
+// fields prints the changed fields of each object: the user's own first, then the API
+// server's defaults, then the changes by controllers.
 func (t *planText) fields(diffs []document.PlanFieldDiff) {
 	if len(diffs) == 0 {
 		return
@@ -47,7 +47,7 @@ func objectTitle(d document.PlanFieldDiff) string {
 	return d.Kind + " " + name
 }
 
-// field prints one change; one of a text of several lines as a line diff.
+// field prints one change; a change of a multi-line text as a line diff.
 func (t *planText) field(c state.FieldChange) {
 	old, oldText := linesOf(c.Old)
 	new, newText := linesOf(c.New)
@@ -67,15 +67,15 @@ func (t *planText) field(c state.FieldChange) {
 }
 
 const (
-	// largeValue is the size in bytes from which a value's length and hash are
-	// told: only the places where it differs are printed.
+	// largeValue is the size in bytes from which the length and hash of a value are
+	// printed, and only the parts that differ.
 	largeValue = 8 << 10
 	// longLine is the longest line that a line diff prints.
 	longLine = 1 << 10
 )
 
-// large prints the lengths and hashes of a value that is not printed as a whole,
-// and returns what to head the rest with.
+// large prints the lengths and hashes of a value that is not printed as a whole, and
+// returns the heading for the rest.
 func (t *planText) large(c state.FieldChange, old, new string) string {
 	if c.Old == "" || c.New == "" {
 		return c.Path + " (" + sizeAndHash(c.Old+c.New, old+new) + ")"
@@ -84,7 +84,7 @@ func (t *planText) large(c state.FieldChange, old, new string) string {
 	return c.Path
 }
 
-// sizeAndHash is "70001 bytes, sha256:0123456789ab": of a text itself, and of the
+// sizeAndHash is "70001 bytes, sha256:0123456789ab": of a string itself, and of the
 // JSON of any other value.
 func sizeAndHash(value, text string) string {
 	if text != "" {
@@ -153,11 +153,11 @@ func (t *planText) lines(old, new string) {
 const (
 	// maxExcerpt is the longest value printed, in characters.
 	maxExcerpt = 120
-	// leadIn is how much of what is equal comes before a difference.
+	// leadIn is how much of the common text precedes a difference.
 	leadIn = 30
 )
 
-// excerpts cuts two values to the place where they begin to differ.
+// excerpts cuts two values to where they start to differ.
 func excerpts(old, new string) (string, string) {
 	if utf8.RuneCountInString(old) <= maxExcerpt && utf8.RuneCountInString(new) <= maxExcerpt {
 		return old, new

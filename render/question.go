@@ -8,20 +8,21 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
-// QuestionOptions shape a question on a terminal.
+// QuestionOptions control the text of a pending approval.
 type QuestionOptions struct {
 	Color bool
 	// Width cuts lines to a number of cells; zero leaves them whole.
 	Width int
-	// Fields bounds the field changes; zero is no bound.
+	// Fields bounds the field changes; zero means no limit.
 	Fields int
-	// More counts the questions behind this one.
+	// More counts further pending approvals.
 	More int
-	// Meanwhile says what follows from its waiting.
+	// Meanwhile describes what waiting for an answer affects.
 	Meanwhile string
 }
 
-// answerKey is a key of a question; what is empty where the question says it.
+// answerKey is a key with its answer; what is empty if the pending approval has its
+// description.
 type answerKey struct {
 	key    string
 	answer state.Answer
@@ -38,8 +39,8 @@ func answerKeys() []answerKey {
 	}
 }
 
-// AnswerOf is the answer that a key or a word gives to a question; false for
-// anything else, and for what cannot be answered to this one.
+// AnswerOf returns the answer for a key or a word; false for anything else, and for
+// answers that this approval does not offer.
 func AnswerOf(q state.Question, word string) (state.Answer, bool) {
 	for _, k := range answerKeys() {
 		if word == k.key || word == string(k.answer) {
@@ -50,8 +51,8 @@ func AnswerOf(q state.Question, word string) (state.Answer, bool) {
 	return "", false
 }
 
-// Question prints a write that waits: what it would change, why, and the keys.
-// Every line but the last ends with a newline: what is typed follows it.
+// Question prints a write that is pending approval: its changes, its cause, and the
+// keys. Every line but the last ends with a newline: input follows it.
 func Question(w io.Writer, q state.Question, o QuestionOptions) error {
 	head := line{{fmt.Sprintf("pending approval %d", q.ID), yellow}, {"  " + ShortName(q.Controller), cyan}}
 	if q.Cause.Key != "" {
@@ -60,8 +61,8 @@ func Question(w io.Writer, q state.Question, o QuestionOptions) error {
 	if o.More > 0 {
 		head = append(head, span{fmt.Sprintf("  (%d more pending)", o.More), dim})
 	}
-	// What is approved is shown to its end, and has no room in it for what could pass
-	// for another line where the terminal folds it.
+	// The write to approve is printed in full, without runs of spaces that could look
+	// like another line where the terminal wraps it.
 	text := line{{"  " + strings.Join(strings.Fields(Sanitise(state.OneLine(q.Text))), " "), questionStyle(q)}}
 	lines := []line{{}, head}
 	written := len(lines)

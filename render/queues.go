@@ -8,16 +8,16 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
-// QueueOptions shape a table of queues.
+// QueueOptions control a table of queues.
 type QueueOptions struct {
 	Wide bool
-	// Steady keeps columns of which nothing is known yet: a table that follows
-	// may know.
+	// Steady keeps columns without known values: a later table of the same stream may
+	// have them.
 	Steady bool
 }
 
-// queueColumn is one column of a table of queues. One that is not known of any
-// queue is left out unless it always stands there.
+// queueColumn is one column of a table of queues. It is omitted if no queue has a
+// value, unless always is set.
 type queueColumn struct {
 	title  string
 	text   bool
@@ -53,9 +53,9 @@ var queueColumns = []queueColumn{
 	{title: "RECENT WORK P99", wide: true, cell: func(q *state.QueueStats) string { return p99(q.RecentWork) }},
 }
 
-// Queues is a table of work queues. A latency is told as its histogram knows it:
-// "1.2ms" is a measurement, "≤1ms" the end of a bucket, ">10s" is beyond the
-// last one.
+// Queues is a table of work queues. Latencies have the precision of their histogram:
+// "1.2ms" is a measurement, "≤1ms" the upper bound of a bucket, ">10s" is above the
+// last bucket.
 func Queues(queues []state.QueueStats, o QueueOptions) Table {
 	rows := make([][]string, len(queues))
 	var t Table
@@ -79,8 +79,8 @@ func Queues(queues []state.QueueStats, o QueueOptions) Table {
 	return t
 }
 
-// QueueKeys is a table of the keys that the queues name, and of the number of
-// those that they do not.
+// QueueKeys is a table of the keys that the queues list, with the number of keys left
+// out.
 func QueueKeys(queues []state.QueueStats, times Times) Table {
 	t := Table{Columns: []Column{
 		{Title: "QUEUE"}, {Title: "KEY", Max: 80}, {Title: "PHASE"}, {Title: "SINCE"}, {Title: "DUE"},
@@ -128,8 +128,7 @@ func rateOf(c *state.Counter) string {
 	}
 }
 
-// lastingFor shows a duration of this moment: below a millisecond it is none to
-// speak of.
+// lastingFor formats a current duration; below a millisecond it is NoFigure.
 func lastingFor(d *state.Duration) string {
 	switch {
 	case d == nil:

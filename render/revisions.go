@@ -9,14 +9,14 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
-// RevisionOptions shape a table of revisions.
+// RevisionOptions control a table of revisions.
 type RevisionOptions struct {
 	Times
 	// Wide adds the columns of -o wide.
 	Wide bool
-	// PodsUnknown is set where the pods could not be read.
+	// PodsUnknown is set if the pods could not be read.
 	PodsUnknown bool
-	// Changes, where it is not nil, adds a column: what became of each revision.
+	// Changes, if not nil, adds a column with the last change of each revision.
 	Changes []string
 }
 
@@ -54,8 +54,8 @@ func Revisions(list []state.Revision, opts RevisionOptions) Table {
 	return t
 }
 
-// RevisionStatus is "current" for what is asked for where nothing else runs,
-// "update" for what is being rolled out over the current one.
+// RevisionStatus is "current" for the revision in use, "update" for the revision that
+// is being rolled out.
 func RevisionStatus(r state.Revision) string {
 	switch {
 	case r.Current:
@@ -81,12 +81,12 @@ func someOf(names []string) string {
 	return fmt.Sprintf("%s,+%d", strings.Join(names[:maxNamedPods], ","), len(names)-maxNamedPods)
 }
 
-// FieldsOptions shape a list of changed fields.
+// FieldsOptions control a list of changed fields.
 type FieldsOptions struct {
 	Color bool
 }
 
-// WriteRevisionDiff prints what differs between two revisions, field by field.
+// WriteRevisionDiff prints the differences between two revisions, field by field.
 func WriteRevisionDiff(w io.Writer, d state.RevisionDiff, opts FieldsOptions) error {
 	title := fmt.Sprintf("%s %s: revision %s → %s", d.ObjectKind, d.Object.Key(), d.From, d.To)
 	if !d.HasChanges {
@@ -95,7 +95,7 @@ func WriteRevisionDiff(w io.Writer, d state.RevisionDiff, opts FieldsOptions) er
 	return writeChanges(w, title, d.Changes, d.Remarks, opts)
 }
 
-// WriteRevisionUndo prints what a rollback changes in the object.
+// WriteRevisionUndo prints the changes that a rollback makes to the object.
 func WriteRevisionUndo(w io.Writer, u state.RevisionUndo, opts FieldsOptions) error {
 	title := fmt.Sprintf("%s %s: rollback to revision %d", u.ObjectKind, u.Object.Key(), u.To)
 	if !u.HasChanges {

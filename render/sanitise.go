@@ -10,16 +10,16 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
-// maxMarks is how many combining marks in a row may stand on one character.
+// maxMarks is how many consecutive combining marks a character may have.
 const maxMarks = 4
 
-// Keep says which white space Sanitise leaves as it is.
+// Keep selects the white space that Sanitise preserves.
 type Keep int
 
 const (
-	// KeepNothing makes newlines and tabs spaces: the result is one line.
+	// KeepNothing replaces newlines and tabs with spaces: the result is one line.
 	KeepNothing Keep = iota
-	// KeepLines leaves newlines, for text that is printed as a block.
+	// KeepLines preserves newlines, for text that is printed as a block.
 	KeepLines
 )
 
@@ -38,7 +38,7 @@ const (
 // Everything else stays. Applying it twice changes nothing more.
 func Sanitise(s string) string { return SanitiseKeeping(s, KeepNothing) }
 
-// SanitiseKeeping is Sanitise with a choice of the white space that stays.
+// SanitiseKeeping is Sanitise with a choice of white space to preserve.
 func SanitiseKeeping(s string, keep Keep) string {
 	if plainASCII(s) {
 		return state.BreakCommands(s)
@@ -94,8 +94,8 @@ func Width(s string) int {
 	return ansi.StringWidth(s)
 }
 
-// Truncate cuts sanitised text to a number of cells, the last of them "…" where
-// something is missing. No width gives nothing.
+// Truncate cuts sanitised text to a number of cells and ends it with "…" if something
+// is missing. A width of zero returns nothing.
 func Truncate(s string, width int) string {
 	switch {
 	case width <= 0:
@@ -106,8 +106,8 @@ func Truncate(s string, width int) string {
 	return ansi.Truncate(s, width, "…")
 }
 
-// CutMiddle is Truncate for text whose end tells more than its middle, such as a
-// type and a name: it keeps as much of the beginning as of the end.
+// CutMiddle truncates text in the middle, for text whose end matters more, such as a
+// type and a name.
 func CutMiddle(s string, width int) string {
 	if Width(s) <= width || width < 3 {
 		return Truncate(s, width)
@@ -117,7 +117,8 @@ func CutMiddle(s string, width int) string {
 	return Truncate(head+"…"+ansi.TruncateLeft(s, Width(s)-rest, ""), width)
 }
 
-// Pad fills sanitised text with spaces to a number of cells; longer text stays.
+// Pad fills sanitised text with spaces to a number of cells; longer text is returned
+// unchanged.
 func Pad(s string, width int) string {
 	if missing := width - Width(s); missing > 0 {
 		return s + strings.Repeat(" ", missing)

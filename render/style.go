@@ -27,12 +27,11 @@ type span struct {
 	style style
 }
 
-// line is a line before it is drawn. Its text is made safe first, with odd
-// characters spelt out, cut to a width second and coloured last: no text of a
-// cluster can end a colour or begin one.
+// line is a line before it is drawn. Its text is sanitised first, then truncated to a
+// width, then coloured: text from a cluster cannot start or end a colour.
 type line []span
 
-// draw gives the line in at most width cells, or whole where width is zero.
+// draw returns the line in at most width cells, or all of it if width is zero.
 func (l line) draw(width int, color bool) string {
 	texts, total := make([]string, len(l)), 0
 	for i, s := range l {

@@ -13,37 +13,36 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
-// SummaryOptions shape the text of a Summary.
+// SummaryOptions control the text of a Summary.
 type SummaryOptions struct {
 	Width int
 	Color bool
-	// Now is the time to which due times relate; the summary's own where it is
-	// zero.
+	// Now is the reference for due times; the time of the summary if zero.
 	Now time.Time
-	// MaxTimers bounds the list of due timers; 20 where it is zero.
+	// MaxTimers bounds the list of delayed keys; 20 if zero.
 	MaxTimers int
 }
 
-// Summary is what a run closes with, as data.
+// Summary is the data of the closing summary of a run.
 type Summary struct {
-	// At is the time of the last entry summed up.
+	// At is the time of the last entry.
 	At time.Time `json:"at,omitzero"`
 	// Controllers are those that synced, wrote, retried or failed, by name.
 	Controllers []ControllerSummary `json:"controllers"`
-	// Idle counts the other loops that were started.
+	// Idle counts the other controllers that were started.
 	Idle int `json:"idle"`
-	// Elected: the loops were to start when this process was elected.
+	// Elected: the controllers start only when this process is elected.
 	Elected bool `json:"elected,omitempty"`
 	// Led: this process has held the lease.
 	Led bool `json:"led,omitempty"`
-	// Unsynced are the informers that have never delivered a first list, each with
-	// the reason where one is known: their controllers have not seen what there is.
+	// Unsynced are the informers that have never delivered a first list, with the
+	// reason if known: their controllers have not seen the existing objects.
 	Unsynced []string `json:"unsynced,omitempty"`
-	// Timers are the keys with a delay pending, the first due first.
+	// Timers are the delayed keys, earliest first.
 	Timers []Timer `json:"timers"`
-	// Notes says, a sentence each, how far the figures can be trusted.
+	// Notes are sentences about the accuracy of the figures.
 	Notes []string `json:"notes,omitempty"`
-	// Losses says, a sentence each, what is missing from the picture.
+	// Losses are sentences about missing data.
 	Losses []string `json:"losses"`
 }
 
@@ -57,18 +56,17 @@ type ControllerSummary struct {
 	Errors     uint64            `json:"errors"`
 	Retries    uint64            `json:"retries"`
 	Writes     state.WriteCounts `json:"writes"`
-	// P50 and P99 are of the sync durations, within 1/16 of their value; zero
-	// where nothing was synced.
+	// P50 and P99 are of sync durations, accurate to 1/16; zero if nothing was synced.
 	P50 time.Duration `json:"-"`
 	P99 time.Duration `json:"-"`
-	// LastError is of LastErrorKey, which is empty where it is the controller's own.
-	// LastErrorCleared is when a later success cleared it; zero while it stands.
+	// LastError belongs to LastErrorKey, or to the controller itself if that is empty.
+	// LastErrorCleared is when a later success cleared it; zero if it still applies.
 	LastError        string    `json:"lastError,omitempty"`
 	LastErrorKey     string    `json:"lastErrorKey,omitempty"`
 	LastErrorCleared time.Time `json:"lastErrorCleared,omitzero"`
 }
 
-// MarshalJSON writes durations as text, as recordings do.
+// MarshalJSON writes durations as text, as in recordings.
 func (c ControllerSummary) MarshalJSON() ([]byte, error) {
 	type fields ControllerSummary
 	return json.Marshal(struct {
@@ -78,7 +76,7 @@ func (c ControllerSummary) MarshalJSON() ([]byte, error) {
 	}{fields(c), c.P50.String(), c.P99.String()})
 }
 
-// Summarise sums up a snapshot.
+// Summarise returns the summary of a snapshot.
 func Summarise(s *state.Snapshot) Summary {
 	sum := Summary{At: s.At, Elected: s.Session.Elected, Led: led(s), Unsynced: unsynced(s), Controllers: []ControllerSummary{}, Timers: DueTimers(s), Losses: Losses(s)}
 	if s.Session.Mode == state.ModeDryRunClient && answeredDry(s) {
@@ -109,7 +107,7 @@ func answeredDry(s *state.Snapshot) bool {
 	return false
 }
 
-// led reports whether the process of a snapshot has held the lease of its election.
+// led reports whether the process has held the lease of its election.
 func led(s *state.Snapshot) bool {
 	if s.Election == nil {
 		return false
@@ -202,8 +200,8 @@ func (s Summary) Write(w io.Writer, opts SummaryOptions) error {
 	return err
 }
 
-// table leaves out of the names what all of them share, and cuts them where the
-// lines are short, so that the figures have room.
+// table removes the common suffix of the names and truncates them on narrow terminals
+// to leave space for the figures.
 func (s Summary) table(width int) Table {
 	longest := 0
 	if width > 0 && width < 120 {
@@ -231,7 +229,8 @@ func (s Summary) table(width int) Table {
 	return t
 }
 
-// writes is the number of writes, with what was not carried out set apart.
+// writes is the number of writes; dry-run, refused and failed writes are listed
+// separately.
 func writes(w state.WriteCounts) string {
 	text := number(w.Done)
 	if w.Dry > 0 {
@@ -274,7 +273,7 @@ func counted(n int, one, many string) string {
 	return fmt.Sprintf("%d %s", n, many)
 }
 
-// roughly shows a quantile in two figures: it is not known any better.
+// roughly rounds a quantile to two digits, which is its accuracy.
 func roughly(d time.Duration) string {
 	unit := time.Duration(1)
 	for d/unit >= 100 {
@@ -283,17 +282,17 @@ func roughly(d time.Duration) string {
 	return state.Short(d.Round(unit))
 }
 
-// Timer is a queue key that becomes ready at a known time.
+// Timer is a delayed queue key and when it becomes ready.
 type Timer struct {
 	Controller string    `json:"controller"`
 	Queue      string    `json:"queue"`
 	Key        string    `json:"key"`
 	Due        time.Time `json:"due"`
-	// Retries is not zero where the time is that of a retry.
+	// Retries is not zero if the delay is that of a retry.
 	Retries int `json:"retries,omitempty"`
 }
 
-// Describe says it in words: "deployment shop/web due in 10m0s (retry 3)".
+// Describe formats the timer: "deployment shop/web due in 10m0s (retry 3)".
 func (t Timer) Describe(now time.Time) string {
 	text := ShortName(t.Controller) + " " + t.Key
 	if wait := t.Due.Sub(now); wait > 0 {
@@ -307,7 +306,7 @@ func (t Timer) Describe(now time.Time) string {
 	return text
 }
 
-// DueTimers lists the keys with a delay pending, the first due first.
+// DueTimers lists the delayed keys, earliest first.
 func DueTimers(s *state.Snapshot) []Timer {
 	due := []Timer{}
 	for _, k := range s.Keys.All() {
@@ -319,9 +318,8 @@ func DueTimers(s *state.Snapshot) []Timer {
 	return due
 }
 
-// Losses says, a sentence each, what is missing from a snapshot: entries that
-// were dropped or lost, rows for which there was no room. History that made
-// room for newer is not a loss.
+// Losses describes what is missing from a snapshot, one sentence each: entries that
+// were dropped or lost, and rows beyond a limit. Evicted history is not a loss.
 func Losses(s *state.Snapshot) []string {
 	out := []string{}
 	for where, n := range s.Dropped.All() {

@@ -12,21 +12,21 @@ type Column struct {
 	Right bool
 	// Max cuts cells to a number of terminal cells; zero leaves them whole.
 	Max int
-	// Min is the least width of the column: the Widths of a table before this
-	// one keep the lines of a stream straight.
+	// Min is the minimum width of the column: with the Widths of an earlier table, the
+	// lines of a stream stay aligned.
 	Min int
 }
 
-// Table is text in columns, as kubectl prints it: titles in capitals, three
-// spaces between columns, nothing at the end of a line. Cells are sanitised
-// when it is written.
+// Table is text in columns as kubectl prints it: titles in capitals, three spaces
+// between columns, no trailing spaces. Cells are sanitised when the table is written.
 type Table struct {
 	Columns []Column
-	// Rows have a cell per column; missing ones are empty, more are not shown.
+	// Rows have a cell per column; missing cells are empty, extra cells are not
+	// printed.
 	Rows [][]string
 }
 
-// TableOptions shape a Table.
+// TableOptions control the text of a Table.
 type TableOptions struct {
 	// Width cuts lines to a number of cells; zero leaves them whole.
 	Width     int
@@ -37,7 +37,7 @@ type TableOptions struct {
 
 const columnGap = "   "
 
-// Write prints the table in one call of w.Write; without a row, the titles.
+// Write prints the table in one call of w.Write; without rows, the titles only.
 func (t Table) Write(w io.Writer, opts TableOptions) error {
 	_, err := io.WriteString(w, t.Text(opts))
 	return err

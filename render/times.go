@@ -6,17 +6,16 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 )
 
-// Times prints times in tables: as ages for people, as RFC 3339 in UTC for
-// those who read a pipe.
+// Times formats times in tables: as ages on a terminal, as RFC 3339 in UTC in a pipe.
 type Times struct {
-	// Now is the time that ages are counted from.
+	// Now is the reference for ages.
 	Now time.Time
 	// Ages is set on a terminal.
 	Ages bool
 }
 
-// Since is how long ago a time was, as kubectl prints ages: "3m12s". Without a time
-// it is NoFigure.
+// Since is the time elapsed since a time, as kubectl prints ages: "3m12s". It is
+// NoFigure for the zero time.
 func (t Times) Since(at time.Time) string {
 	switch {
 	case at.IsZero():
@@ -27,7 +26,7 @@ func (t Times) Since(at time.Time) string {
 	return duration.HumanDuration(t.Now.Sub(at))
 }
 
-// Until is Since for a time to come: "in 12s", and "12s ago" once it has come.
+// Until is Since for a future time: "in 12s", and "12s ago" once it has passed.
 func (t Times) Until(at time.Time) string {
 	switch {
 	case at.IsZero():

@@ -11,11 +11,10 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
-// TreeOptions shape a tree of owners. The zero value is right for a pipe.
+// TreeOptions control the text of an owner tree. The zero value is suitable for a pipe.
 type TreeOptions struct {
 	Times
-	// Wide adds how each object hangs on its owner, its uid, and the message of
-	// its status.
+	// Wide adds each object's relation to its owner, its UID, and its status message.
 	Wide bool
 	// Width cuts lines to a number of cells; zero leaves them whole.
 	Width     int
@@ -31,8 +30,7 @@ type TreeOptions struct {
 //	    ├── Pod/web-7c9-5fx   1/1     Running     5m
 //	    └── Pod/web-7c9-9kd   1/1     Running     5m
 //
-// Columns that would be empty are left out: namespaces where there is only one,
-// finalizers, notes.
+// Empty columns are omitted: namespaces if there is only one, finalizers, notes.
 func WriteTree(w io.Writer, tree document.OwnerTree, opts TreeOptions) error {
 	if len(tree.Roots) == 0 {
 		return nil
@@ -63,8 +61,8 @@ type treeText struct {
 	grid       grid
 }
 
-// node adds a node's row, with lead before it, and the rows below it, with
-// below before theirs.
+// node adds a node's row, prefixed by lead, and the rows of its dependents, prefixed by
+// below.
 func (t *treeText) node(n *document.OwnerNode, lead, below string) {
 	row := make([]cell, len(t.grid.titles))
 	if t.namespaces {
@@ -100,8 +98,8 @@ func (t *treeText) node(n *document.OwnerNode, lead, below string) {
 	}
 }
 
-// TreeBranch is what stands before a dependent's name, and before the names of
-// what is below it.
+// TreeBranch returns the prefix of a dependent's name, and the prefix of the names
+// below it.
 func TreeBranch(last bool) (branch, below string) {
 	if last {
 		return "└── ", "    "
@@ -126,8 +124,8 @@ func (t *treeText) age(created time.Time) string {
 	return t.opts.Since(created)
 }
 
-// KindName is "Deployment/web", with its API group where that is not one of
-// Kubernetes' own: "Service.serving.knative.dev/web".
+// KindName is "Deployment/web", with its API group if that is not a Kubernetes group:
+// "Service.serving.knative.dev/web".
 func KindName(o document.OwnedObject) string {
 	kind := o.Kind
 	if kind == "" {
@@ -151,8 +149,8 @@ func healthStyle(h document.Health) style {
 	return plain
 }
 
-// Ownership says how an object hangs on the owner above it: "controller,blocks". It
-// is empty at a root.
+// Ownership describes an object's relation to its owner: "controller,blocks". It is
+// empty at a root.
 func Ownership(e *document.OwnerEdge) string {
 	if e == nil {
 		return ""
@@ -175,8 +173,8 @@ func notes(n *document.OwnerNode) cell {
 	return cell{text: text, style: yellow}
 }
 
-// TreeNotes say what a reader of the tree must not take for granted about a
-// node; wrong where GC does not follow its reference.
+// TreeNotes are the special conditions of a node; wrong reports that GC does not follow
+// its reference.
 func TreeNotes(n *document.OwnerNode) (text string, wrong bool) {
 	var words []string
 	if n.Absent {
@@ -188,7 +186,7 @@ func TreeNotes(n *document.OwnerNode) (text string, wrong bool) {
 		}
 		words = append(words, word)
 	}
-	// What is being deleted already is not deleted once more.
+	// An object that is being deleted is not deleted again.
 	gone := n.Edge != nil && n.Edge.Verdict == document.OwnerWaiting && !n.Object.Deleting.IsZero()
 	if n.Edge != nil && n.Edge.Why != "" && !gone {
 		text := map[document.OwnerVerdict]string{
@@ -212,8 +210,8 @@ func TreeNotes(n *document.OwnerNode) (text string, wrong bool) {
 	return strings.Join(words, "; "), wrong
 }
 
-// TreeNames are the names of the objects in the trees, each once, as
-// `kubectl get -o name` prints them.
+// TreeNames are the names of all objects in the trees, each once, as printed by
+// `kubectl get -o name`.
 func TreeNames(trees []document.OwnerTree) []string {
 	var names []string
 	for _, tree := range trees {
@@ -230,7 +228,7 @@ func TreeNames(trees []document.OwnerTree) []string {
 	return names
 }
 
-// ObjectName is "deployment.apps/web", made safe for a terminal.
+// ObjectName is "deployment.apps/web", sanitised.
 func ObjectName(o document.OwnedObject) string {
 	kind := strings.ToLower(o.Kind)
 	if o.Group != "" {
@@ -239,7 +237,7 @@ func ObjectName(o document.OwnedObject) string {
 	return Sanitise(kind + "/" + o.Name)
 }
 
-// ReadSummary says in lines what an answer cost and what is missing from it.
+// ReadSummary describes the cost of an answer and what is missing from it.
 func ReadSummary(cost document.ReadCost, gaps []document.ReadGap) []string {
 	text := counted(int(cost.Requests), "request", "requests") + ", " + bytesText(cost.Bytes) + " read"
 	if cost.Types > 0 {
@@ -249,8 +247,7 @@ func ReadSummary(cost document.ReadCost, gaps []document.ReadGap) []string {
 	return append(lines, GapLines(gaps)...)
 }
 
-// GapLines name what could not be read, those that differ in type only on one
-// line.
+// GapLines list what could not be read, one line for all types with the same reason.
 func GapLines(gaps []document.ReadGap) []string {
 	type alike struct{ reason, where, message string }
 	var order []alike

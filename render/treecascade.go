@@ -11,17 +11,17 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
-// CascadeOptions shape the text of a cascade.
+// CascadeOptions control the text of a cascade.
 type CascadeOptions struct {
 	// Width cuts the lines of the table; zero leaves them whole.
 	Width int
-	// Wide adds the policy by which each object is deleted.
+	// Wide adds the propagation policy by which each object is deleted.
 	Wide      bool
 	NoHeaders bool
 	Color     bool
 }
 
-// fates order and name what can become of an object.
+// fates are the possible results for an object, in the order of the summary.
 var fates = []struct {
 	fate  document.CascadeFate
 	words string
@@ -36,8 +36,8 @@ var fates = []struct {
 	{document.FateSurvives, "surviving", green},
 }
 
-// WriteCascade prints what a deletion does: a table in the order of the steps,
-// then what holds it up, which references do not count, and notes.
+// WriteCascade prints the effects of a deletion: a table in the order of the steps,
+// then what blocks it, which owner references GC does not follow, and notes.
 func WriteCascade(w io.Writer, c document.Cascade, opts CascadeOptions) error {
 	var out strings.Builder
 	text := func(l line) { out.WriteString(l.draw(0, opts.Color) + "\n") }
@@ -86,7 +86,7 @@ func cascadeTable(c document.Cascade, wide bool) *grid {
 	return g
 }
 
-// CascadeWhy says in a sentence why an object has its fate.
+// CascadeWhy explains an object's fate in one sentence.
 func CascadeWhy(o document.CascadeObject) string {
 	why := o.Why
 	if len(o.Behind) > 0 && o.Fate == document.FateBehind {
@@ -132,7 +132,7 @@ func few(names []string) string {
 	return strings.Join(names[:fewNames], ", ") + fmt.Sprintf(" and %d more", len(names)-fewNames)
 }
 
-// CascadeHeld says of each finalizer that holds an object who removes it.
+// CascadeHeld lists the finalizers that hold objects and what removes each.
 func CascadeHeld(objects []document.CascadeObject) []string {
 	var lines []string
 	for _, o := range objects {
@@ -155,8 +155,7 @@ func CascadeHeld(objects []document.CascadeObject) []string {
 	return lines
 }
 
-// CascadeUnfollowed are the owner references that GC does not follow, with the
-// reason.
+// CascadeUnfollowed are the owner references that GC does not follow, with the reason.
 func CascadeUnfollowed(list []document.CascadeReference) []string {
 	lines := make([]string, len(list))
 	for i, r := range list {
@@ -168,7 +167,7 @@ func CascadeUnfollowed(list []document.CascadeReference) []string {
 	return lines
 }
 
-// tally is the last line: how many of each fate.
+// tally is the last line: the number of objects of each fate.
 func tally(objects []document.CascadeObject) line {
 	counts := map[document.CascadeFate]int{}
 	served := 0
@@ -201,12 +200,11 @@ func tally(objects []document.CascadeObject) line {
 	return append(l, span{".", plain})
 }
 
-// CascadeTally is how many objects have which fate, in a line.
+// CascadeTally is the number of objects of each fate, in one line.
 func CascadeTally(objects []document.CascadeObject) string { return tally(objects).draw(0, false) }
 
-// CascadeNames are the names of what goes, in its order, as `kubectl get -o
-// name` prints them; what is held or behind something is among it, what stays is
-// not.
+// CascadeNames are the names of the deleted objects in order, as printed by `kubectl
+// get -o name`, including held and blocked objects. Surviving objects are left out.
 func CascadeNames(c document.Cascade) []string {
 	var names []string
 	for _, o := range c.Objects {

@@ -10,14 +10,14 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/watch/document"
 )
 
-// TreeChanges are the differences between two states of the same trees, a line
-// for each object that came, changed or went:
+// TreeChanges are the differences between two states of the same trees, a line for each
+// object that was added, changed or removed:
 //
 //	15:04:05 + Pod/web-7c9-5fx below ReplicaSet/web-7c9: 0/1 Pending
 //	15:04:06 ~ Pod/web-7c9-5fx: 0/1 Pending → 1/1 Running
 //	15:04:09 - Pod/web-7c9-5fx
 //
-// Objects are in the order of the newer tree; those that went come last.
+// Objects are in the order of the newer tree; removed objects come last.
 func TreeChanges(old, new []*document.OwnerNode, at time.Time, color bool) []string {
 	before, after := placesOf(old), placesOf(new)
 	time := span{at.UTC().Format("15:04:05") + " ", dim}
@@ -53,7 +53,7 @@ func TreeChanges(old, new []*document.OwnerNode, at time.Time, color bool) []str
 	return lines
 }
 
-// placed is an object with the owner it is shown below first.
+// placed is an object with the owner below which it is shown first.
 type placed struct {
 	*document.OwnerNode
 	owner string
@@ -111,7 +111,7 @@ func placesOf(roots []*document.OwnerNode) places {
 	return p
 }
 
-// SameTrees reports whether nothing that is shown differs.
+// SameTrees reports whether the visible parts are equal.
 func SameTrees(a, b []*document.OwnerNode) bool {
 	pa, pb := placesOf(a), placesOf(b)
 	return maps.EqualFunc(pa.nodes, pb.nodes, func(x, y placed) bool { return x.owner == y.owner && x.status() == y.status() })

@@ -78,8 +78,8 @@ func label(n *document.OwnerNode, gap string) []string {
 	return lines
 }
 
-// TreeDOT writes the trees as a graph for Graphviz. References that GC does not
-// follow are dashed and red, those of an owner that is no controller dotted.
+// TreeDOT writes the trees as a Graphviz graph. References that GC does not follow are
+// dashed and red, references to owners that are not controllers are dotted.
 func TreeDOT(w io.Writer, trees []document.OwnerTree) error {
 	quote := strings.NewReplacer(`\`, `\\`, `"`, `\"`)
 	g := graphOf(trees)
@@ -110,8 +110,8 @@ func TreeDOT(w io.Writer, trees []document.OwnerTree) error {
 	return err
 }
 
-// TreeMermaid writes the trees as a Mermaid flowchart, as Markdown readers draw
-// it. References that GC does not follow are crossed.
+// TreeMermaid writes the trees as a Mermaid flowchart, which Markdown viewers draw.
+// References that GC does not follow are crossed out.
 func TreeMermaid(w io.Writer, trees []document.OwnerTree) error {
 	g := graphOf(trees)
 	var out strings.Builder
@@ -136,8 +136,7 @@ func TreeMermaid(w io.Writer, trees []document.OwnerTree) error {
 	return err
 }
 
-// mermaidText writes everything that Mermaid or HTML could read as markup as a
-// character code.
+// mermaidText encodes all characters that Mermaid or HTML could read as markup.
 func mermaidText(s string) string {
 	var out strings.Builder
 	for _, r := range s {

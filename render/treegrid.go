@@ -6,15 +6,15 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
-// cell is one cell of a grid. Lead is drawn before the text as it is: the
-// branches of a tree, whose spaces a Table would take away.
+// cell is one cell of a grid. Lead is drawn unchanged before the text: the branches of
+// a tree, whose spaces a Table would remove.
 type cell struct {
 	lead string
 	text string
 	style
 }
 
-// grid is a table of styled cells. A column without any text is left out.
+// grid is a table of styled cells. Columns without text are omitted.
 type grid struct {
 	titles []string
 	rows   [][]cell
@@ -22,7 +22,7 @@ type grid struct {
 
 func (g *grid) add(cells ...cell) { g.rows = append(g.rows, cells) }
 
-// draw gives the grid's lines, cut to width cells where that is not zero.
+// draw returns the grid's lines, truncated to width cells unless width is zero.
 func (g *grid) draw(width int, noHeaders, color bool) string {
 	widths := make([]int, len(g.titles))
 	texts := make([][]string, len(g.rows))

@@ -10,18 +10,18 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
-// WhyOptions shape the text of a Why.
+// WhyOptions control the text of a Why.
 type WhyOptions struct {
-	// Wide shows all evidence, and the story's diffs, whole.
+	// Wide shows all evidence and complete diffs.
 	Wide  bool
 	Color bool
 }
 
-// maxEvidence is how many lines of evidence a finding after the first shows.
+// maxEvidence is how many lines of evidence the findings after the first show.
 const maxEvidence = 3
 
-// WriteWhy prints the answer first: the first finding with its evidence and the
-// next step. Then the other findings, and what the loops would do.
+// WriteWhy prints the most probable finding with its evidence and next step, then the
+// other findings, then what the controllers would do.
 func WriteWhy(w io.Writer, y document.Why, opts WhyOptions) error {
 	p := &whyText{opts: opts}
 	p.line(span{headline(y), bold})
@@ -87,7 +87,7 @@ func headline(y document.Why) string {
 	return text
 }
 
-// noFinding is the answer where no check found anything.
+// noFinding is the text if no check found anything.
 func noFinding(y document.Why, opts WhyOptions) string {
 	text := "No blocking cause found"
 	if y.Status == nil || y.Status.Health != document.HealthReady {
@@ -274,8 +274,8 @@ func (p *whyText) write(w document.StoryWrite) {
 	}
 }
 
-// emptied joins the deletions of whole types, of which the namespace loop makes
-// one for each type there is.
+// emptied merges the deletions of whole types, of which the namespace controller sends
+// one per type.
 func emptied(writes []document.StoryWrite) []document.StoryWrite {
 	var out []document.StoryWrite
 	types := 0
@@ -298,7 +298,7 @@ func emptied(writes []document.StoryWrite) []document.StoryWrite {
 	return out
 }
 
-// WhyNames are the causes found, the first first.
+// WhyNames are the causes found, most probable first.
 func WhyNames(y document.Why) []string {
 	names := make([]string, len(y.Findings))
 	for i, f := range y.Findings {

@@ -6,8 +6,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// YAML writes a value as YAML by its JSON form, keys in the order of the alphabet.
-// The text is of whoever made the value: sanitise it before it goes to a terminal.
+// YAML encodes a value as YAML through its JSON form, keys in alphabetical order.
+// Sanitise the text before printing it on a terminal.
 func YAML(v any) (string, error) {
 	out, err := yaml.Marshal(v)
 	if err != nil {

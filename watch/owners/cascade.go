@@ -9,15 +9,16 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/watch/document"
 )
 
-// Cascade plays the deletion of the targets on a copy of the graph and reports
-// what it does. Context, Gaps, Complete and Cost are the caller's to fill in.
+// Cascade simulates the deletion of the targets on a copy of the graph and reports its
+// effects. The caller fills in Context, Gaps, Complete and Cost.
 //
 // The deletion of a Namespace or a CustomResourceDefinition includes its content.
 //
-// It goes in rounds: what one round changes, the next one reacts to. Within a
-// round GC's workers give no order. When nothing moves any more, finalizers that
-// are not GC's are taken off, as if those who serve them had done so, and the
-// rounds go on: what goes only then is held, or behind what is held.
+// The simulation runs in rounds: each round reacts to the changes of the one before.
+// Within a round, the order is undefined, as it is for GC's workers. When nothing
+// changes any more, finalizers that are not GC's are removed, as if their controllers
+// had done so, and the rounds continue: objects deleted only then are reported as held,
+// or as behind held objects.
 func (g *Graph) Cascade(targets []*Object, policy document.CascadePolicy) document.Cascade {
 	p := newPlay(g)
 	for _, t := range targets {
@@ -30,53 +31,52 @@ func (g *Graph) Cascade(targets []*Object, policy document.CascadePolicy) docume
 	return p.report(targets, policy)
 }
 
-// node is an object in play.
+// node is an object of the simulation.
 type node struct {
 	*Object
 	owners     []document.OwnerRef
 	finalizers []string
 	deleting   bool
 	gone       bool
-	// conditional: it went after finalizers had been taken off.
+	// conditional: it was deleted after finalizers had been removed.
 	conditional bool
 	step        int
-	// lost is the step in which a dependent that it waited for went.
+	// lost is the step in which a dependent that it waited for was deleted.
 	lost    int
 	policy  document.CascadePolicy
 	why     string
 	dropped []document.OwnerRef
 	heldBy  []string
 	behind  []*node
-	verdict document.OwnerVerdict // why GC gave up on it, if it did
+	verdict document.OwnerVerdict // why GC stopped processing it, if it did
 	touched bool
-	// content is what goes before it: see content.go.
+	// content must be deleted first: see content.go.
 	content []*node
 }
 
 func (n *node) has(finalizer string) bool { return slices.Contains(n.finalizers, finalizer) }
 
-// foreground reports that the node is being deleted and waits for dependents.
+// foreground reports whether the node is being deleted and waits for dependents.
 func (n *node) foreground() bool { return n.deleting && n.has(metav1.FinalizerDeleteDependents) }
 
-// play is a deletion under way. Its rules are those of attemptToDeleteItem,
-// processDeletingDependentsItem and attemptToOrphanWorker (k8s.io/kubernetes
-// v1.37.1 pkg/controller/garbagecollector/garbagecollector.go), of
-// processGraphChanges (graph_builder.go), and of the API server's delete
-// (k8s.io/apiserver v0.37.1 pkg/registry/generic/registry/store.go).
+// play is a deletion in progress. Its rules are those of attemptToDeleteItem,
+// processDeletingDependentsItem and attemptToOrphanWorker (k8s.io/kubernetes v1.37.1
+// pkg/controller/garbagecollector/garbagecollector.go), of processGraphChanges
+// (graph_builder.go), and of the API server's delete (k8s.io/apiserver v0.37.1
+// pkg/registry/generic/registry/store.go).
 type play struct {
 	graph *Graph
 	nodes map[string]*node
-	// dependents are the living references down, as GC's graph has them: by uid
-	// alone.
+	// dependents has the existing references by owner UID, as in GC's graph.
 	dependents map[string]map[string]*node
 	queue      map[string]*node
 	orphaning  map[string]*node
 	marked     map[string]*node
 	step       int
-	// released are the objects whose finalizers were taken off last.
+	// released are the objects whose finalizers were removed last.
 	released []*node
-	// races are the objects that GC deletes in the foreground only if it comes
-	// to them before their owner, which does not wait for them, is gone.
+	// races are the objects that GC deletes in the foreground only if it processes them
+	// before their owner, which does not wait for them, is deleted.
 	races []*node
 	// within are the deleted objects that contain an object.
 	within map[string][]*node
@@ -115,7 +115,7 @@ func sorted(set map[string]*node) []*node {
 	return list
 }
 
-// settle plays rounds until nothing moves.
+// settle plays rounds until nothing changes.
 func (p *play) settle() {
 	for len(p.queue)+len(p.orphaning) > 0 {
 		p.step++
@@ -124,8 +124,8 @@ func (p *play) settle() {
 		for _, n := range orphaning {
 			p.orphan(n)
 		}
-		// GC queues the dependents of an owner that waits for them before the
-		// owner itself: they still see it waiting.
+		// GC queues the dependents of a waiting owner before the owner itself: they
+		// still see it waiting.
 		slices.SortStableFunc(queue, func(a, b *node) int { return cmp.Compare(waits(a), waits(b)) })
 		for _, n := range queue {
 			if !n.gone {
@@ -149,20 +149,19 @@ func (p *play) add(n *node) {
 	}
 }
 
-// gcFinalizer is what a policy puts on an object for GC to take off.
+// gcFinalizer is the finalizer that a propagation policy adds for GC to remove.
 var gcFinalizer = map[document.CascadePolicy]string{
 	document.CascadeForeground: metav1.FinalizerDeleteDependents,
 	document.CascadeOrphan:     metav1.FinalizerOrphanDependents,
 }
 
-// mark remembers an object that the deletion has reached and that is being
-// deleted.
+// mark records an object that the deletion has reached and that is being deleted.
 func (p *play) mark(n *node) {
 	n.touched = true
 	p.marked[n.UID] = n
 }
 
-// delete is what the API server does on DELETE.
+// delete does what the API server does on DELETE.
 func (p *play) delete(n *node, policy document.CascadePolicy, why string) {
 	n.policy, n.why = policy, why
 	already := n.deleting && n.has(gcFinalizer[policy])
@@ -189,8 +188,8 @@ func (p *play) delete(n *node, policy document.CascadePolicy, why string) {
 	}
 }
 
-// finalize takes a deleted object without finalizers away, and wakes those whom
-// that concerns.
+// finalize removes a deleted object without finalizers, and notifies the objects
+// affected.
 func (p *play) finalize(n *node) bool {
 	if n.gone || !n.deleting || len(n.finalizers) > 0 {
 		return n.gone
@@ -213,7 +212,7 @@ func (p *play) finalize(n *node) bool {
 	return true
 }
 
-// blocking are the dependents that a foreground deletion waits for.
+// blocking are the dependents for which a foreground deletion waits.
 func (p *play) blocking(n *node) []*node {
 	var list []*node
 	for _, d := range p.dependentsOf(n) {
@@ -224,7 +223,7 @@ func (p *play) blocking(n *node) []*node {
 	return list
 }
 
-// verdict is Graph.Verdict in the present state of the play.
+// verdict is Graph.Verdict in the current state of the simulation.
 func (p *play) verdict(n *node, ref document.OwnerRef) document.OwnerVerdict {
 	v, _ := p.graph.Verdict(n.Object, ref)
 	owner := p.nodes[ref.UID]
@@ -240,7 +239,8 @@ func (p *play) verdict(n *node, ref document.OwnerRef) document.OwnerVerdict {
 	return document.OwnerPresent
 }
 
-// justGone reports that an owner went in this round: the next one reacts to it.
+// justGone reports that an owner was deleted in this round: the next round reacts to
+// it.
 func (p *play) justGone(ref document.OwnerRef) bool {
 	owner := p.nodes[ref.UID]
 	return owner != nil && owner.gone && owner.step == p.step
@@ -331,8 +331,8 @@ func (p *play) await(n *node) {
 	}
 }
 
-// drop removes references from an object that stays, and wakes owners that they
-// have blocked.
+// drop removes references from an object that remains, and notifies owners that they
+// blocked.
 func (p *play) drop(n *node, refs []document.OwnerRef) {
 	for _, ref := range refs {
 		n.owners = slices.DeleteFunc(n.owners, func(r document.OwnerRef) bool { return r.UID == ref.UID })
@@ -344,8 +344,7 @@ func (p *play) drop(n *node, refs []document.OwnerRef) {
 	}
 }
 
-// unblock makes the references of an object not blocking, which GC does where it
-// suspects a circle.
+// unblock makes an object's references non-blocking, as GC does if it suspects a cycle.
 func (p *play) unblock(n *node) {
 	for i, ref := range n.owners {
 		if ref.BlockOwnerDeletion {

@@ -15,8 +15,8 @@ import (
 // API server all at once (k8s.io/apiextensions-apiserver v0.37.1
 // pkg/controller/finalizer/crd_finalizer.go).
 
-// contentFinalizer stands in the play for what keeps such an object until it is
-// empty: a namespace's spec.finalizers, and crdFinalizer.
+// contentFinalizer represents what keeps such an object until it is empty: a
+// namespace's spec.finalizers, and crdFinalizer.
 const (
 	contentFinalizer = "\x00content"
 	crdFinalizer     = "customresourcecleanup.apiextensions.k8s.io"
@@ -28,15 +28,14 @@ func (o *Object) isCRD() bool {
 	return o.Group == "apiextensions.k8s.io" && o.Resource == "customresourcedefinitions"
 }
 
-// typeOf is the group and resource that a CustomResourceDefinition defines: its
-// name has both.
+// typeOf is the group and resource that a CustomResourceDefinition defines; its name
+// contains both.
 func (o *Object) typeOf() (group, resource string) {
 	resource, group, _ = strings.Cut(o.Name, ".")
 	return group, resource
 }
 
-// contains reports whether an object goes with a Namespace or a
-// CustomResourceDefinition.
+// contains reports whether a Namespace or CustomResourceDefinition contains the object.
 func (o *Object) contains(item *Object) bool {
 	switch {
 	case o.isNamespace():
@@ -48,7 +47,7 @@ func (o *Object) contains(item *Object) bool {
 	return false
 }
 
-// empties begins the deletion of what a deleted object contains.
+// empties starts the deletion of a deleted object's content.
 func (p *play) empties(n *node) {
 	if !n.isNamespace() && !n.isCRD() || n.has(contentFinalizer) {
 		return
@@ -63,8 +62,8 @@ func (p *play) empties(n *node) {
 	p.add(n)
 }
 
-// empty is a round of the namespace controller, or of the API server, over what a
-// deleted object contains.
+// empty is one round of the namespace controller, or of the API server, over a deleted
+// object's content.
 func (p *play) empty(n *node) {
 	left, pods := 0, 0
 	for _, item := range n.content {
@@ -81,7 +80,7 @@ func (p *play) empty(n *node) {
 	}
 	if left == 0 {
 		if n.isNamespace() && len(p.graph.kinds.Failed()) > 0 {
-			return // it is finished when every type can be discovered
+			return // it finishes once every type can be discovered
 		}
 		n.finalizers = slices.DeleteFunc(n.finalizers, func(f string) bool { return f == contentFinalizer })
 		if !p.finalize(n) {
@@ -109,7 +108,7 @@ func (p *play) empty(n *node) {
 
 func (o *Object) isPod() bool { return o.Group == "" && o.Resource == "pods" }
 
-// emptied wakes what contains an object that has gone.
+// emptied notifies the container of a deleted object.
 func (p *play) emptied(n *node) {
 	for _, around := range p.within[n.UID] {
 		p.add(around)
@@ -137,7 +136,7 @@ func (p *play) waitForContent(n *node) []*node {
 	return waiting
 }
 
-// held are the objects that kept what contains them from going.
+// held are the objects that kept their container from being deleted.
 func (n *node) held() []*node {
 	var held []*node
 	for _, item := range n.content {

@@ -6,10 +6,10 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/watch/document"
 )
 
-// Roots are the objects at which the trees of the graph start, in the order of
-// types and names: those without a living owner that own something or name an
-// owner. What neither owns nor is owned is left out. Of objects that own each
-// other in a circle, with nothing above them, the first is taken.
+// Roots are the objects at which the trees of the graph start, ordered by type and
+// name: objects without an existing owner that own something or name an owner. Objects
+// without owners and dependents are left out. Of objects that own each other in a
+// cycle, without an owner outside it, the first is the root.
 func (g *Graph) Roots() []*Object {
 	related := make([]*Object, 0, len(g.byUID))
 	for uid, o := range g.byUID {
@@ -48,7 +48,7 @@ func (g *Graph) Roots() []*Object {
 	return roots
 }
 
-// Dependent are the objects that name an owner. No order.
+// Dependent are the objects that name an owner, in no particular order.
 func (g *Graph) Dependent() []*Object {
 	var list []*Object
 	for _, o := range g.byUID {
@@ -59,7 +59,7 @@ func (g *Graph) Dependent() []*Object {
 	return list
 }
 
-// living are the owners of an object that are there.
+// living are the existing owners of an object.
 func (g *Graph) living(o *Object) []*Object {
 	var alive []*Object
 	for _, ref := range o.Owners {
@@ -71,8 +71,8 @@ func (g *Graph) living(o *Object) []*Object {
 	return alive
 }
 
-// Families are the Trees of the roots, whole, below the owners that they name
-// and that are not there. A root with several of those is below each.
+// Families are the complete Trees of the roots, below the missing owners that they
+// name. A root with several missing owners appears below each.
 func (g *Graph) Families(roots []*Object) []*document.OwnerNode {
 	var out []*document.OwnerNode
 	absent := map[string]*document.OwnerNode{}

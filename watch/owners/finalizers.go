@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// finalizerManagers reads from managedFields who set which finalizer.
+// finalizerManagers reads from managedFields which manager set which finalizer.
 func finalizerManagers(entries []metav1.ManagedFieldsEntry) map[string]string {
 	managers := map[string]string{}
 	for _, e := range entries {
@@ -32,8 +32,8 @@ func finalizerManagers(entries []metav1.ManagedFieldsEntry) map[string]string {
 	return managers
 }
 
-// servers says who of Kubernetes removes a finalizer, and what it waits for.
-// Those of GC itself are part of the cascade and not in it.
+// servers lists what removes a finalizer of Kubernetes, and when. GC's own finalizers
+// are part of the simulation and not listed.
 var servers = map[string]string{
 	"kubernetes.io/pvc-protection":                                          "the PVC protection controller, once no pod uses the claim",
 	"kubernetes.io/pv-protection":                                           "the PV protection controller, once no claim is bound to the volume",
@@ -51,16 +51,15 @@ var servers = map[string]string{
 	"snapshot.storage.kubernetes.io/volumesnapshotcontent-bound-protection": "the snapshot controller",
 }
 
-// ServedBy is who of Kubernetes removes a finalizer and what it waits for, "the
-// job loop, when it has counted the pod"; empty where nobody of Kubernetes does.
-// The finalizers of GC itself are not known to it.
+// ServedBy describes what removes a finalizer, and when: "the Job controller, once it
+// has counted the pod". It is empty if nothing in Kubernetes removes it, and for GC's
+// own finalizers.
 func ServedBy(finalizer string) string { return servedBy(finalizer) }
 
-// SetBy is the field manager that set a finalizer of the object, where the
-// object says so.
+// SetBy is the field manager that set a finalizer of the object, if known.
 func (o *Object) SetBy(finalizer string) string { return o.setBy[finalizer] }
 
-// servedBy is who removes a finalizer; empty where nobody of Kubernetes does.
+// servedBy describes what removes a finalizer; empty if nothing in Kubernetes does.
 func servedBy(name string) string {
 	if who, known := servers[name]; known {
 		return who

@@ -11,18 +11,18 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
-// Object is what the graph keeps of an object.
+// Object is what the graph stores of an object.
 type Object struct {
 	document.OwnedObject
 	Labels map[string]string
 	// version is the resourceVersion.
 	version string
-	// setBy has the field manager that set each finalizer, where it is known.
+	// setBy has the field manager that set each finalizer, if known.
 	setBy map[string]string
 }
 
-// waits reports whether the object is being deleted in the foreground: GC then
-// counts it among no dependent's living owners.
+// waits reports whether the object is being deleted in the foreground: GC then does not
+// count it as an existing owner of its dependents.
 func (o *Object) waits() bool {
 	return !o.Deleting.IsZero() && slices.Contains(o.Finalizers, metav1.FinalizerDeleteDependents)
 }
@@ -37,13 +37,13 @@ type place struct{ group, resource, namespace, name string }
 
 func placeOf(o *Object) place { return place{o.Group, o.Resource, o.Namespace, o.Name} }
 
-// scope is a list that was read to its end.
+// scope is a list that was read completely.
 type scope struct{ group, resource, namespace string }
 
-// Graph is the owner graph of a set of objects, keyed by uid as GC's own. It is
-// pure: what it knows was added to it, and what was not added it says it does
-// not know. Cycles, objects that own themselves, references to nothing and any
-// number of dependents are ordinary.
+// Graph is the owner graph of a set of objects, keyed by UID as GC's own. It is pure:
+// it contains what was added, and reports everything else as unknown. It supports
+// cycles, objects that own themselves, references to missing objects and any number of
+// dependents.
 //
 // A Graph is not safe for concurrent use.
 type Graph struct {
@@ -56,7 +56,7 @@ type Graph struct {
 	complete   map[scope]bool
 }
 
-// NewGraph makes an empty graph of a server that serves kinds.
+// NewGraph returns an empty graph for a server that serves kinds.
 func NewGraph(kinds *Kinds) *Graph {
 	return &Graph{
 		kinds: kinds, byUID: map[string]*Object{}, byPlace: map[place]*Object{}, dependents: map[string][]*Object{},
@@ -64,8 +64,8 @@ func NewGraph(kinds *Kinds) *Graph {
 	}
 }
 
-// Add puts an object into the graph. An object without a uid is none; of two
-// with one uid, as groups that serve the same objects give, the first stays.
+// Add adds an object. Objects without UID are ignored; of two objects with one UID,
+// which different groups may serve, the first stays.
 func (g *Graph) Add(o *Object) {
 	if o.UID == "" || g.byUID[o.UID] != nil {
 		return
@@ -79,43 +79,43 @@ func (g *Graph) Add(o *Object) {
 	}
 }
 
-// MarkComplete says that all objects of a type in a namespace were added; an
-// empty namespace is the whole cluster.
+// MarkComplete records that all objects of a type in a namespace were added; an empty
+// namespace means the whole cluster.
 func (g *Graph) MarkComplete(t Type, namespace string) {
 	g.complete[scope{t.Group, t.Resource, namespace}] = true
 }
 
-// MarkAbsent says that the server has no such object.
+// MarkAbsent records that the server has no such object.
 func (g *Graph) MarkAbsent(t Type, namespace, name string) {
 	g.absent[place{t.Group, t.Resource, namespace, name}] = true
 }
 
-// MarkUnread says why an object could not be read.
+// MarkUnread records why an object could not be read.
 func (g *Graph) MarkUnread(t Type, namespace, name, why string) {
 	g.unread[place{t.Group, t.Resource, namespace, name}] = why
 }
 
-// Object is the one with this uid, or nil.
+// Object returns the object with this UID, or nil.
 func (g *Graph) Object(uid string) *Object { return g.byUID[uid] }
 
 // Len counts the objects.
 func (g *Graph) Len() int { return len(g.byUID) }
 
-// Find is the object at a place, or nil.
+// Find returns the object at a place, or nil.
 func (g *Graph) Find(group, resource, namespace, name string) *Object {
 	return g.byPlace[place{group, resource, namespace, name}]
 }
 
-// Dependents are the objects that have a reference to this uid, whatever GC
-// makes of it, each once, in the order of their types and names.
+// Dependents are the objects with a reference to this UID, even if GC does not follow
+// it, each once, ordered by type and name.
 func (g *Graph) Dependents(uid string) []*Object {
 	found := slices.Clone(g.dependents[uid])
 	slices.SortFunc(found, compareObjects)
 	return found
 }
 
-// Descendants are the objects reached from the uids by references down, without
-// those that start it unless they are reached again. No order.
+// Descendants are the objects reachable from the UIDs through references to them,
+// without the starting objects unless they are reached again. No order.
 func (g *Graph) Descendants(uids ...string) []*Object {
 	var found []*Object
 	seen := map[string]bool{}
@@ -167,7 +167,7 @@ func (g *Graph) Verdict(item *Object, ref document.OwnerRef) (document.OwnerVerd
 	return document.OwnerUnknown, "not read"
 }
 
-// elsewhere says what the uid of a reference really belongs to.
+// elsewhere reports which object the UID of a reference belongs to.
 func (g *Graph) elsewhere(ref document.OwnerRef, p place) string {
 	real := g.byUID[ref.UID]
 	switch {
@@ -180,15 +180,15 @@ func (g *Graph) elsewhere(ref document.OwnerRef, p place) string {
 	}
 }
 
-// pending is a reference whose owner nobody has looked for yet.
+// pending is a reference whose owner has not been looked up yet.
 type pending struct {
 	kind      Type
 	namespace string
 	name      string
 }
 
-// pending are the owners of these objects on which Verdict cannot say anything
-// because nobody has looked, each once.
+// pending are the owners of these objects that must be looked up before Verdict can
+// decide, each once.
 func (g *Graph) pending(items []*Object) []pending {
 	var list []pending
 	seen := map[place]bool{}
@@ -213,7 +213,7 @@ func (g *Graph) pending(items []*Object) []pending {
 	return list
 }
 
-// Objects are all of them, in the order of their types and names.
+// Objects are all objects, ordered by type and name.
 func (g *Graph) Objects() []*Object {
 	all := make([]*Object, 0, len(g.byUID))
 	for _, o := range g.byUID {
@@ -223,8 +223,8 @@ func (g *Graph) Objects() []*Object {
 	return all
 }
 
-// Listed reports whether all objects of a type in a namespace were added, so
-// that one that is not here is not there.
+// Listed reports whether all objects of a type in a namespace were added, so that an
+// object missing here does not exist.
 func (g *Graph) Listed(group, resource, namespace string) bool {
 	return g.complete[scope{group, resource, namespace}] || g.complete[scope{group, resource, ""}]
 }

@@ -6,16 +6,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// foreign are the finalizers that are neither GC's nor for its content.
+// foreign are the finalizers that are neither GC's nor for the object's content.
 func (n *node) foreign() []string {
 	return slices.DeleteFunc(slices.Clone(n.finalizers), func(f string) bool {
 		return f == metav1.FinalizerOrphanDependents || f == metav1.FinalizerDeleteDependents || f == contentFinalizer
 	})
 }
 
-// release takes the finalizers off that others than GC serve, of everything
-// this deletion has marked, and reports whether there were any. What stands
-// still at that moment knows whom it waits for.
+// release removes the finalizers that are not GC's from everything that this deletion
+// has marked, and reports whether there were any. Objects that are blocked at that
+// moment record what they wait for.
 func (p *play) release() bool {
 	var held []*node
 	for _, n := range sorted(p.marked) {
@@ -41,7 +41,7 @@ func (p *play) release() bool {
 	return true
 }
 
-// blame tells everything that waits, directly or not, for a held object.
+// blame records a held object in everything that waits for it, directly or indirectly.
 func (p *play) blame(held []*node) {
 	for _, h := range held {
 		seen := map[*node]bool{h: true}
@@ -49,7 +49,7 @@ func (p *play) blame(held []*node) {
 			n := queue[0]
 			queue = queue[1:]
 			waiting := p.waitForContent(n)
-			for _, d := range p.dependentsOf(n) { // kept while n is there
+			for _, d := range p.dependentsOf(n) { // kept while n exists
 				if !d.deleting && !n.foreground() {
 					waiting = append(waiting, d)
 				}
@@ -70,5 +70,5 @@ func (p *play) blame(held []*node) {
 	}
 }
 
-// maxBehind bounds how many held objects one that waits for them names.
+// maxBehind bounds the held objects that a blocked object names.
 const maxBehind = 10

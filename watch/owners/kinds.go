@@ -12,7 +12,7 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
-// Type is a resource that the API server serves, in the version it prefers.
+// Type is a resource in the API server's preferred version.
 type Type struct {
 	Group, Version, Resource, Kind string
 	Namespaced                     bool
@@ -31,18 +31,18 @@ type served struct {
 	verbs []string
 }
 
-// Kinds is what an API server serves, as discovery told it. It is immutable.
+// Kinds is the result of API discovery. It is immutable.
 type Kinds struct {
-	// byKind has every served version of every kind; the Type is in the
-	// version asked for.
+	// byKind has every served version of every kind; the Type is in the requested
+	// version.
 	byKind map[schema.GroupVersionKind]Type
-	// ownable are the types that GC watches, others those that it does not, in
-	// the preferred version of each and in the order of their names.
+	// ownable are the types that GC watches, others the types that it does not, in the
+	// preferred version of each and ordered by name.
 	ownable, others []Type
 	failed          map[schema.GroupVersion]error
 }
 
-// ignored are the resources that GC does not look at (k8s.io/kubernetes v1.37.1
+// ignored are the resources that GC ignores (k8s.io/kubernetes v1.37.1
 // pkg/controller/garbagecollector/graph_builder.go DefaultIgnoredResources).
 var ignored = map[schema.GroupResource]bool{
 	{Resource: "events"}:                         true,
@@ -53,8 +53,8 @@ var ignored = map[schema.GroupResource]bool{
 // (garbagecollector.go GetDeletableResources).
 var gcVerbs = []string{"delete", "list", "watch"}
 
-// NewKinds orders what discovery found. failed are the group versions that it
-// could not ask about.
+// NewKinds indexes the result of discovery. failed are the group versions that could
+// not be discovered.
 func NewKinds(groups []*metav1.APIGroup, resources []*metav1.APIResourceList, failed map[schema.GroupVersion]error) *Kinds {
 	k := &Kinds{byKind: map[schema.GroupVersionKind]Type{}, failed: failed}
 	rank := ranks(groups)
@@ -123,18 +123,18 @@ func compareTypes(a, b Type) int {
 	return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Resource, b.Resource))
 }
 
-// Ownable are the types whose objects GC watches, hence can have owners that
-// mean something, in the order of group and resource.
+// Ownable are the types whose objects GC watches, whose owner references therefore have
+// an effect, ordered by group and resource.
 func (k *Kinds) Ownable() []Type { return slices.Clone(k.ownable) }
 
-// NotOwnable are the other types that are served: those GC ignores, and those
-// that cannot be listed, watched and deleted.
+// NotOwnable are the other served types: those that GC ignores, and those that cannot
+// be listed, watched and deleted.
 func (k *Kinds) NotOwnable() []Type { return slices.Clone(k.others) }
 
 // Failed are the group versions that could not be discovered, with the reason.
 func (k *Kinds) Failed() map[schema.GroupVersion]error { return k.failed }
 
-// Lookup finds the type of a reference. The error says why GC cannot find it
+// Lookup finds the type of a reference. The error is the reason why GC cannot find it
 // either.
 func (k *Kinds) Lookup(apiVersion, kind string) (Type, error) {
 	gv, err := schema.ParseGroupVersion(apiVersion)
@@ -155,8 +155,8 @@ func (k *Kinds) Lookup(apiVersion, kind string) (Type, error) {
 	return Type{}, fmt.Errorf("no kind %s is served in %s", kind, gv)
 }
 
-// Resource finds a type by group and resource; the version is the preferred
-// one. It reports false for what is not served.
+// Resource finds a type by group and resource, in the preferred version. It returns
+// false for types that are not served.
 func (k *Kinds) Resource(group, resource string) (Type, bool) {
 	for _, list := range [][]Type{k.ownable, k.others} {
 		for _, t := range list {

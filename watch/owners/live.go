@@ -22,18 +22,18 @@ type Live struct {
 	kinds    *Kinds
 	objects  map[string]*Object
 	complete map[scope]bool
-	// shown is what the trees on show are made of. From a Graph to the next Show,
+	// shown is the content of the displayed trees. Between a Graph and the next Show,
 	// while drawing is set, since has what changed.
 	shown   concern
 	drawing bool
 	since   []*Object
 }
 
-// concern is what a change must touch to make a difference to trees.
+// concern is what a change must affect to be visible in trees.
 type concern struct {
-	// members are the objects in them, by uid, and beside those their owners.
+	// members are the objects in them and their owners, by UID.
 	members, owners sets.Set[string]
-	// named are these owners, by kind and name: another object may take a place.
+	// named are these owners, by kind and name: another object may take the name.
 	named sets.Set[string]
 }
 
@@ -56,12 +56,12 @@ func (c concern) touchedBy(o *Object) bool {
 		slices.ContainsFunc(o.Owners, func(ref document.OwnerRef) bool { return c.members.Has(ref.UID) })
 }
 
-// Follow keeps a scanned graph up to date: it watches the metadata of every type
-// that was read, in the scope of the scan, so that the first dependant of a type
-// is seen to come. The watches run until ctx ends; no more of them are begun at
-// a time than requests may be in flight. What may not be watched is a gap, and
-// stays as it was read; what the scan was forbidden to read is left alone. Types
-// that the server begins to serve later are not seen.
+// Follow keeps a scanned graph up to date: it watches the metadata of every type that
+// was read, in the scope of the scan, so that the first dependent of a type is seen
+// when it is created. The watches run until ctx ends; at most as many are started at a
+// time as requests may be in flight. What cannot be watched is a gap and stays as it
+// was read; what the scan was not allowed to read is ignored. Types that the server
+// starts to serve later are not watched.
 func (r *Reader) Follow(ctx context.Context, g *Graph, s Scope, trees []*document.OwnerNode) *Live {
 	l := &Live{
 		changed: make(chan struct{}, 1), kinds: g.kinds, objects: map[string]*Object{}, complete: g.complete,
@@ -85,7 +85,7 @@ func (r *Reader) Follow(ctx context.Context, g *Graph, s Scope, trees []*documen
 	return l
 }
 
-// follow starts one watch. started is called once, when it has begun or failed.
+// follow starts one watch. started is called once, when it has started or failed.
 func (r *Reader) follow(ctx context.Context, l *Live, lot lot, started func()) {
 	var once sync.Once
 	informer := metadatainformer.NewFilteredMetadataInformer(r.metadata, lot.gvr(), lot.namespace, 0, cache.Indexers{}, nil).Informer()
@@ -109,7 +109,7 @@ func (r *Reader) follow(ctx context.Context, l *Live, lot lot, started func()) {
 	}()
 }
 
-// watched are the lots to watch: those of the types in the trees first.
+// watched are the lists to watch: those of the types in the trees first.
 func (r *Reader) watched(s Scope, kinds *Kinds, trees []*document.OwnerNode) []lot {
 	present := sets.New[string]()
 	for _, root := range trees {
@@ -136,8 +136,8 @@ func (r *Reader) watched(s Scope, kinds *Kinds, trees []*document.OwnerNode) []l
 	return append(lots, later...)
 }
 
-// unreadable reports whether a scan was not allowed to list a lot, or not so
-// many.
+// unreadable reports whether the scan was not allowed to list it, or found too many
+// objects.
 func (r *Reader) unreadable(l lot) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -149,8 +149,8 @@ func (r *Reader) unreadable(l lot) bool {
 	return false
 }
 
-// kept is an object in an informer's store: what the graph needs, with the
-// metadata that the store needs to find it.
+// kept is an object in an informer's store: what the graph needs, and the metadata that
+// the store needs as its key.
 type kept struct {
 	metav1.ObjectMeta
 	*Object
@@ -201,8 +201,8 @@ func (l *Live) remove(v any) {
 	}
 }
 
-// concerns notes a change and reports whether it makes a difference to what is
-// on show. l.mu is held.
+// concerns records a change and reports whether it is visible in the displayed trees.
+// l.mu is held.
 func (l *Live) concerns(o *Object) bool {
 	if l.drawing {
 		l.since = append(l.since, o)
@@ -217,8 +217,8 @@ func (l *Live) touch() {
 	}
 }
 
-// Wait blocks until something has changed that concerns what is on show, and a little longer to take more
-// changes along. It reports false when ctx has ended.
+// Wait blocks until a visible change has happened, and a little longer to batch further
+// changes. It returns false when ctx has ended.
 func (l *Live) Wait(ctx context.Context, longer time.Duration) bool {
 	select {
 	case <-l.changed:
@@ -233,8 +233,8 @@ func (l *Live) Wait(ctx context.Context, longer time.Duration) bool {
 	}
 }
 
-// Show says which trees were drawn of the last Graph. Wait returns for what
-// concerns them; the rest of a busy namespace passes unnoticed.
+// Show declares which trees of the last Graph are displayed. Wait returns only for
+// changes that affect them; other changes in a busy namespace are ignored.
 func (l *Live) Show(trees []*document.OwnerNode) {
 	shown := concernOf(trees)
 	l.mu.Lock()
@@ -247,7 +247,7 @@ func (l *Live) Show(trees []*document.OwnerNode) {
 	}
 }
 
-// Graph is the graph of now.
+// Graph is the current graph.
 func (l *Live) Graph() *Graph {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -8,11 +8,11 @@ import (
 	"sync/atomic"
 )
 
-// errBudget ends a request that would be one more than allowed.
+// errBudget fails a request beyond the limit.
 var errBudget = errors.New("request limit reached")
 
-// meter counts requests and the bytes of their answers, and refuses those
-// beyond its budget. It is safe for concurrent use.
+// meter counts requests and the bytes of their responses, and rejects requests beyond
+// its limit. It is safe for concurrent use.
 type meter struct {
 	limit           int64
 	requests, bytes atomic.Int64

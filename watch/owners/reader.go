@@ -20,22 +20,21 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
-// Options shape a Reader. The zero value is right for a person at a terminal.
+// Options control a Reader. The zero value is suitable for interactive use.
 type Options struct {
-	// Concurrency is the number of requests in flight; 12 where it is zero. It
-	// is the only brake: the config's rate limit does not apply.
+	// Concurrency is the number of requests in flight; 12 if zero. It is the only
+	// limit: the config's rate limit does not apply.
 	Concurrency int
-	// MaxRequests ends reading with gaps; zero is no limit.
+	// MaxRequests stops reading and leaves gaps; zero means no limit.
 	MaxRequests int
-	// PageSize is the number of objects in an answer; 500 where it is zero.
+	// PageSize is the number of objects in a response; 500 if zero.
 	PageSize int64
-	// Cached reads lists from the API server's watch cache whatever its age
-	// (resourceVersion 0): cheapest, and possibly a little behind.
+	// Cached reads lists from the API server's watch cache regardless of its age
+	// (resourceVersion 0): cheapest, and possibly slightly stale.
 	Cached bool
-	// Groups are the API groups to read, the core group as "" or "core"; nil is
-	// all.
+	// Groups are the API groups to read, the core group as "" or "core"; nil means all.
 	Groups []string
-	// Progress is told how far a scan is. It may be nil.
+	// Progress is called during a scan. It may be nil.
 	Progress func(string)
 }
 
@@ -44,8 +43,8 @@ const (
 	defaultPageSize    = 500
 )
 
-// Reader reads owners from one cluster. Only the watches of Follow outlive a
-// call, until their context ends. It is safe for concurrent use.
+// Reader reads ownership from one cluster. Only the watches of Follow outlive a call,
+// until their context ends. It is safe for concurrent use.
 type Reader struct {
 	opts      Options
 	meter     *meter
@@ -59,7 +58,7 @@ type Reader struct {
 	gaps    map[document.ReadGap]bool
 	types   map[string]bool
 	objects int
-	// read has the statuses read so far, by uid, for those who draw again.
+	// read caches the statuses read so far, by UID, for repeated display.
 	read map[string]versioned
 }
 
@@ -68,7 +67,7 @@ type versioned struct {
 	status  *document.ObjectStatus
 }
 
-// NewReader makes a Reader from a config of package connect.
+// NewReader returns a Reader for a config of package connect.
 func NewReader(config *rest.Config, opts Options) (*Reader, error) {
 	if opts.Concurrency <= 0 {
 		opts.Concurrency = defaultConcurrency
@@ -122,11 +121,11 @@ func NewReader(config *rest.Config, opts Options) (*Reader, error) {
 	return r, nil
 }
 
-// Discovery is the reader's discovery client, whose answers it shares.
+// Discovery is the reader's discovery client, whose results it shares.
 func (r *Reader) Discovery() discovery.CachedDiscoveryInterface { return r.discovery }
 
-// Kinds asks the server what it serves, once. Groups that it cannot tell are
-// gaps; the error is for a server that does not answer at all.
+// Kinds discovers the served types, once. Groups that cannot be discovered are gaps; an
+// error means that the server is unreachable.
 func (r *Reader) Kinds(ctx context.Context) (*Kinds, error) { return r.kinds(ctx) }
 
 // Gaps are what could not be read so far, in order.
@@ -141,7 +140,7 @@ func (r *Reader) Gaps() []document.ReadGap {
 	return list
 }
 
-// Cost is what was spent so far. The duration is the caller's to set.
+// Cost is the cost so far. The caller sets the duration.
 func (r *Reader) Cost() document.ReadCost {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -171,7 +170,7 @@ func gapOf(t Type, namespace, name string, err error) document.ReadGap {
 	return g
 }
 
-// Get reads the metadata of one object. The error is the API's own.
+// Get reads the metadata of one object. The error is the API server's.
 func (r *Reader) Get(ctx context.Context, t Type, namespace, name string) (*Object, error) {
 	m, err := r.metadata.Resource(t.gvr()).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
@@ -180,7 +179,7 @@ func (r *Reader) Get(ctx context.Context, t Type, namespace, name string) (*Obje
 	return objectOf(t, m), nil
 }
 
-// objectOf keeps what the graph needs.
+// objectOf extracts what the graph needs.
 func objectOf(t Type, m *metav1.PartialObjectMetadata) *Object {
 	o := &Object{Labels: m.Labels, version: m.ResourceVersion, OwnedObject: document.OwnedObject{
 		Ref: state.Ref{
@@ -204,9 +203,8 @@ func objectOf(t Type, m *metav1.PartialObjectMetadata) *Object {
 	return o
 }
 
-// CompleteOwners looks up the owners of these objects that nobody has looked
-// for: those in other scopes than the graph's lists, and those of types that
-// could not be listed.
+// CompleteOwners looks up the owners of these objects that are still unknown: those
+// outside the graph's lists, and those of types that could not be listed.
 func (r *Reader) CompleteOwners(ctx context.Context, g *Graph, items []*Object) error {
 	list := g.pending(items)
 	found, errs := make([]*Object, len(list)), make([]error, len(list))
@@ -222,7 +220,7 @@ func (r *Reader) CompleteOwners(ctx context.Context, g *Graph, items []*Object) 
 	return nil
 }
 
-// learn puts the answer to a Get into the graph.
+// learn adds the result of a Get to the graph.
 func (r *Reader) learn(g *Graph, p pending, o *Object, err error) {
 	switch {
 	case err == nil:
@@ -255,8 +253,8 @@ func (r *Reader) parallel(n int, do func(int)) {
 	wg.Wait()
 }
 
-// Above reads the owners of these objects up to those that have none, into a
-// graph of its own.
+// Above reads the owners of these objects, up to objects without owners, into a new
+// graph.
 func (r *Reader) Above(ctx context.Context, objects []*Object) (*Graph, error) {
 	kinds, err := r.Kinds(ctx)
 	if err != nil {
@@ -274,8 +272,8 @@ func (r *Reader) Above(ctx context.Context, objects []*Object) (*Graph, error) {
 	return above, nil
 }
 
-// ScanAround scans a scope for what the deletion of the targets can touch, and
-// looks up the other owners of that. The targets come back as the graph has them.
+// ScanAround scans the objects that the deletion of the targets can affect, and looks
+// up their other owners. It returns the targets as the graph stores them.
 func (r *Reader) ScanAround(ctx context.Context, s Scope, targets []*Object) (*Graph, []*Object, error) {
 	graph, err := r.Scan(ctx, s)
 	if err != nil {
@@ -295,8 +293,8 @@ func (r *Reader) ScanAround(ctx context.Context, s Scope, targets []*Object) (*G
 	return graph, found, r.CompleteOwners(ctx, graph, append(graph.Descendants(uids...), found...))
 }
 
-// ClimbFrom reads the owners of an object up to those that have none: one
-// request each, no list.
+// ClimbFrom reads the owners of an object, up to objects without owners: one request
+// each, no list.
 func (r *Reader) ClimbFrom(ctx context.Context, g *Graph, o *Object) error {
 	level := []*Object{o}
 	seen := map[string]bool{o.UID: true}
@@ -319,8 +317,8 @@ func (r *Reader) ClimbFrom(ctx context.Context, g *Graph, o *Object) error {
 	return nil
 }
 
-// Metered counts the requests of another client into this reader's cost and
-// budget. The config must be a copy of the caller's own.
+// Metered counts the requests of another client in this reader's cost and limit. The
+// config must be a copy owned by the caller.
 func (r *Reader) Metered(config *rest.Config) {
 	config.Wrap(func(rt http.RoundTripper) http.RoundTripper { return r.meter.wrap(rt) })
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/watch/document"
 )
 
-// report turns a finished play into data.
+// report returns a finished simulation as data.
 func (p *play) report(targets []*Object, policy document.CascadePolicy) document.Cascade {
 	c := document.Cascade{
 		APIVersion: document.PlanAPIVersion, Kind: document.CascadeKind, Policy: policy,
@@ -41,7 +41,7 @@ func (p *play) report(targets []*Object, policy document.CascadePolicy) document
 	return c
 }
 
-// number makes the steps of sorted objects 1, 2, 3 without gaps.
+// number renumbers the steps of sorted objects to 1, 2, 3 without gaps.
 func number(objects []document.CascadeObject) {
 	step, last := 0, 0
 	for i := range objects {
@@ -56,8 +56,8 @@ func number(objects []document.CascadeObject) {
 	}
 }
 
-// reached are what the targets own and contain, as far as the deletion can have
-// touched it: the walk stops at what stays as it is.
+// reached are the dependents and the content of the targets, as far as the deletion can
+// affect them: the walk stops at objects that remain unchanged.
 func (p *play) reached(targets []*Object) []*Object {
 	seen := map[string]bool{}
 	var list []*Object
@@ -90,7 +90,7 @@ func (p *play) reached(targets []*Object) []*Object {
 	return list
 }
 
-// row says what becomes of one object.
+// row describes what happens to one object.
 func (p *play) row(n *node) document.CascadeObject {
 	row := document.CascadeObject{Object: n.OwnedObject, Step: n.step, Policy: n.policy, Why: n.why, Dropped: n.dropped}
 	for _, f := range n.heldBy {
@@ -125,8 +125,8 @@ func (p *play) row(n *node) document.CascadeObject {
 	return row
 }
 
-// waiting is for what is marked and never goes: a dependent blocks it that GC
-// does not delete.
+// waiting describes an object that is marked for deletion and never deleted: a
+// dependent that GC does not delete blocks it.
 func (p *play) waiting(n *node, row *document.CascadeObject) {
 	row.Fate = document.FateStuck
 	if n.has(contentFinalizer) && len(p.graph.kinds.Failed()) > 0 {
@@ -248,9 +248,8 @@ func (p *play) undiscovered() []string {
 	return failed
 }
 
-// claimsLeft are the PersistentVolumeClaims that a StatefulSet made and does not own.
-// Nothing but the name that the statefulset controller gives them,
-// TEMPLATE-STATEFULSET-ORDINAL, tells of it.
+// claimsLeft are the PersistentVolumeClaims that a StatefulSet created and does not
+// own. They can only be recognised by their name, TEMPLATE-STATEFULSET-ORDINAL.
 func (p *play) claimsLeft(t *Object) []string {
 	if t.Group != "apps" || t.Resource != "statefulsets" {
 		return nil
@@ -274,7 +273,8 @@ func listing(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// special says what others than GC do when an object of some types is deleted.
+// special describes what controllers other than GC do when an object of some types is
+// deleted.
 func special(t *Object) string {
 	switch {
 	case t.isNamespace():
@@ -285,7 +285,7 @@ func special(t *Object) string {
 	return ""
 }
 
-// controllerOf is the living owner that manages an object, and would replace it.
+// controllerOf is the existing owner that manages an object and would replace it.
 func (p *play) controllerOf(t *Object) *node {
 	for _, ref := range t.Owners {
 		if owner := p.nodes[ref.UID]; ref.Controller && owner != nil && !owner.gone && !owner.deleting {

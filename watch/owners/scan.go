@@ -14,17 +14,17 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/watch/document"
 )
 
-// Scope says where dependants can be.
+// Scope is where dependents can be.
 type Scope struct {
-	// Namespaces are read one by one. Where Everywhere is set they are what is
-	// tried instead for a type that may not be listed in the whole cluster.
+	// Namespaces are read one by one. If Everywhere is set, they are the fallback for
+	// types that the user cannot list cluster-wide.
 	Namespaces []string
 	// Everywhere reads all namespaces and the cluster-scoped types.
 	Everywhere bool
 }
 
-// ScopeOf is where the dependants of these objects can be, by the rules of
-// ownership, and what they contain.
+// ScopeOf is where the dependents and the content of these objects can be, by the rules
+// of ownership.
 func ScopeOf(roots ...*Object) Scope {
 	var s Scope
 	for _, r := range roots {
@@ -33,7 +33,7 @@ func ScopeOf(roots ...*Object) Scope {
 			s.Everywhere = true
 		}
 		if r.isNamespace() {
-			namespace = r.Name // who may not list everything may list what is in it
+			namespace = r.Name // fallback for users who cannot list cluster-wide
 		}
 		if namespace != "" && !slices.Contains(s.Namespaces, namespace) {
 			s.Namespaces = append(s.Namespaces, namespace)
@@ -47,7 +47,7 @@ func ScopeOf(roots ...*Object) Scope {
 type lot struct {
 	Type
 	namespace string
-	// instead are the namespaces to try where the whole may not be listed.
+	// instead are the namespaces to try if the cluster-wide list is forbidden.
 	instead []string
 }
 
@@ -68,9 +68,8 @@ func (s Scope) lots(types []Type) []lot {
 	return lots
 }
 
-// Scan lists the metadata of everything in a scope that can have an owner. What
-// could not be listed is a gap; the error is for a server that does not answer
-// discovery, or the end of ctx.
+// Scan lists the metadata of all objects in a scope that can have owners. What cannot
+// be listed is a gap; an error means that discovery failed or ctx ended.
 func (r *Reader) Scan(ctx context.Context, s Scope) (*Graph, error) {
 	kinds, err := r.Kinds(ctx)
 	if err != nil {
@@ -114,14 +113,14 @@ func (r *Reader) wanted(types []Type) []Type {
 	return slices.DeleteFunc(types, func(t Type) bool { return !groups.Has(t.Group) })
 }
 
-// listed is what one list gave.
+// listed is the result of one list.
 type listed struct {
 	namespace string
 	objects   []*Object
 	complete  bool
 }
 
-// list reads a lot, or its namespaces where the whole is forbidden.
+// list reads a list, or its namespaces if listing everything is forbidden.
 func (r *Reader) list(ctx context.Context, l lot) []listed {
 	objects, err := r.pages(ctx, l.Type, l.namespace, "")
 	r.count(l.Type, len(objects))
@@ -154,11 +153,11 @@ func (r *Reader) count(t Type, objects int) {
 	r.objects += objects
 }
 
-// maxRestarts bounds how often a list is begun again because the server no
-// longer has the version that its pages are from.
+// maxRestarts bounds how often a list is restarted because its resourceVersion has
+// expired.
 const maxRestarts = 2
 
-// pages lists metadata page by page; with an error, what there was before it.
+// pages lists metadata page by page; on an error, it also returns the pages before it.
 func (r *Reader) pages(ctx context.Context, t Type, namespace, selector string) ([]*Object, error) {
 	var objects []*Object
 	opts := metav1.ListOptions{Limit: r.opts.PageSize, LabelSelector: selector}
@@ -185,9 +184,8 @@ func (r *Reader) pages(ctx context.Context, t Type, namespace, selector string) 
 	}
 }
 
-// Select lists the metadata of a type's objects that a label selector chooses,
-// in the order of their names; an empty one chooses all. The error is the API's
-// own.
+// Select lists the metadata of a type's objects that match a label selector, ordered by
+// name; an empty selector matches all. The error is the API server's.
 func (r *Reader) Select(ctx context.Context, t Type, namespace, selector string) ([]*Object, error) {
 	objects, err := r.pages(ctx, t, namespace, selector)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/watch/document"
 )
 
-// statusless are built-in kinds that have no status worth a request, or whose
-// contents must not be read.
+// statusless are built-in kinds without a useful status, or whose contents must not be
+// read.
 var statusless = map[string]bool{
 	"secrets": true, "configmaps": true, "serviceaccounts": true, "endpoints": true, "limitranges": true, "podtemplates": true, "events": true,
 	"controllerrevisions.apps": true, "endpointslices.discovery.k8s.io": true, "leases.coordination.k8s.io": true,
@@ -21,10 +21,10 @@ var statusless = map[string]bool{
 	"mutatingwebhookconfigurations.admissionregistration.k8s.io": true, "validatingwebhookconfigurations.admissionregistration.k8s.io": true,
 }
 
-// StatusOf reads an object's status: by the rules of its kind where it is
-// built-in, else by the conventions that kstatus reads too: observedGeneration,
-// the conditions Ready, Available, Reconciling and Stalled, and a phase. It is
-// nil for an object that has none of these.
+// StatusOf reads an object's status: by the rules of its kind if it is built in, else
+// by the conventions that kstatus uses, too: observedGeneration, the conditions Ready,
+// Available, Reconciling and Stalled, and a phase. It is nil for an object that has
+// none of these.
 func StatusOf(obj map[string]any) *document.ObjectStatus {
 	u := unstructured.Unstructured{Object: obj}
 	gk := u.GroupVersionKind().GroupKind()
@@ -42,7 +42,7 @@ func StatusOf(obj map[string]any) *document.ObjectStatus {
 	return s
 }
 
-// readers are the kinds with rules of their own.
+// readers are the kinds with their own rules.
 var readers = map[string]func(fields) *document.ObjectStatus{
 	"Pod":                   podStatus,
 	"ReplicationController": replicaStatus,
@@ -54,7 +54,7 @@ var readers = map[string]func(fields) *document.ObjectStatus{
 	"CronJob.batch":         cronJobStatus,
 }
 
-// fields reads an object's fields without regard to what is missing.
+// fields reads an object's fields and ignores missing ones.
 type fields map[string]any
 
 func (f fields) value(path string) any {
@@ -109,7 +109,7 @@ func (f fields) condition(kind string) fields {
 	return nil
 }
 
-// behind reports that the controller has not seen the newest spec yet.
+// behind reports whether the controller has not observed the latest spec yet.
 func (f fields) behind() bool {
 	observed := f.number("status.observedGeneration", -1)
 	return observed >= 0 && observed < f.number("metadata.generation", 0)
@@ -205,7 +205,7 @@ func cronJobStatus(f fields) *document.ObjectStatus {
 	return s
 }
 
-// podStatus follows what kubectl prints of a pod, in fewer words.
+// podStatus follows the STATUS column of kubectl get pods, shortened.
 func podStatus(f fields) *document.ObjectStatus {
 	s := &document.ObjectStatus{State: f.text("status.phase"), Message: f.text("status.message")}
 	if reason := f.text("status.reason"); reason != "" {
@@ -241,7 +241,7 @@ func podStatus(f fields) *document.ObjectStatus {
 	return s
 }
 
-// blocked takes over why a container does not run.
+// blocked reports why a container does not run.
 func blocked(c fields, prefix string, s *document.ObjectStatus) {
 	if reason := c.text("state.waiting.reason"); reason != "" {
 		s.State, s.Message = prefix+reason, c.text("state.waiting.message")
@@ -253,7 +253,7 @@ func blocked(c fields, prefix string, s *document.ObjectStatus) {
 	}
 }
 
-// badWhenTrue are conditions that tell trouble by being true.
+// badWhenTrue are conditions that report a problem when True.
 var badWhenTrue = []string{"Stalled", "Failed", "Degraded"}
 
 func genericStatus(f fields) *document.ObjectStatus {

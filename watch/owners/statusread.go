@@ -15,15 +15,15 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/watch/document"
 )
 
-// fewToGet is up to how many objects of a type in a namespace are read one by
-// one; more of them by a list, where at least a quarter of it is wanted.
+// fewToGet is the number of objects of a type in a namespace up to which they are read
+// one by one; more are read by a list, if at least a quarter of it is needed.
 const fewToGet = 8
 
-// Status reads the status of the objects shown in the trees, at most limit of
-// them in the order they are shown, and returns how many were left out for it.
-// A negative limit is none. Objects that are gone meanwhile, and kinds without a
-// status, stay without; those that have not changed since this reader read them
-// are not read again. What may not be read is a gap.
+// Status reads the status of the objects shown in the trees, at most limit of them in
+// display order, and returns how many the limit left out. A negative limit means no
+// limit. Objects that were deleted in the meantime and kinds without a status get none;
+// objects that have not changed since this reader read them are not read again. What
+// cannot be read is a gap.
 func (r *Reader) Status(ctx context.Context, g *Graph, trees []*document.OwnerNode, limit int) (left int, err error) {
 	wanted := map[scope][]string{}
 	nodes := map[string][]*document.OwnerNode{}
@@ -59,8 +59,7 @@ func (r *Reader) Status(ctx context.Context, g *Graph, trees []*document.OwnerNo
 	return left, nil
 }
 
-// current reports whether the status of an object was read at its present
-// version.
+// current reports whether the status was read at the object's current resourceVersion.
 func (r *Reader) current(o *Object) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

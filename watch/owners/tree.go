@@ -8,12 +8,12 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
-// maxDepth bounds a tree that is asked for without a bound: a longer chain is
-// somebody's mistake, or an attempt to fill the screen.
+// maxDepth bounds trees requested without a depth: a longer chain is a mistake or an
+// attack.
 const maxDepth = 200
 
-// builder draws trees. Each object's dependents are shown once, where it comes
-// first, so that a tree has at most a node per reference.
+// builder builds trees. Each object's dependents are shown once, at its first
+// occurrence, so that a tree has at most one node per reference.
 type builder struct {
 	children func(uid string) []*document.OwnerNode
 	depth    int
@@ -56,7 +56,7 @@ func (b *builder) fill(n *document.OwnerNode, level int) {
 	delete(b.above, uid)
 }
 
-// Trees are the objects with what they own, down to a depth: 1 is their direct
+// Trees are the objects with their dependents, down to a depth: 1 means direct
 // dependents, 0 all. The roots keep their order.
 func (g *Graph) Trees(roots []*Object, depth int) []*document.OwnerNode {
 	b := newBuilder(depth, func(uid string) []*document.OwnerNode {
@@ -75,8 +75,8 @@ func (g *Graph) Trees(roots []*Object, depth int) []*document.OwnerNode {
 	return trees
 }
 
-// edge describes the reference of an object to an owner. Where it has several,
-// the best one counts: GC keeps an object for it.
+// edge describes the reference of an object to an owner. If there are several, the best
+// one counts: GC keeps the object because of it.
 func (g *Graph) edge(o *Object, owner string) *document.OwnerEdge {
 	var found *document.OwnerEdge
 	for _, ref := range o.Owners {
@@ -91,8 +91,8 @@ func (g *Graph) edge(o *Object, owner string) *document.OwnerEdge {
 	return found
 }
 
-// Climb are the trees from the topmost owners down to the target, and nothing
-// beside the way. Owners that are not there appear as absent nodes.
+// Climb are the trees from the topmost owners down to the target, and nothing else.
+// Missing owners appear as absent nodes.
 func (g *Graph) Climb(target *Object) []*document.OwnerNode {
 	nodes := map[string]document.OwnerNode{target.UID: {Object: target.OwnedObject, Target: true}}
 	down := map[string][]document.OwnerNode{}
@@ -111,8 +111,8 @@ func (g *Graph) Climb(target *Object) []*document.OwnerNode {
 			if owner := g.byUID[ref.UID]; owner != nil && (verdict == document.OwnerPresent || verdict == document.OwnerWaiting) {
 				node.Object = owner.OwnedObject
 			} else {
-				// What a reference says of an owner that GC does not find there is
-				// this reference's word only: it gets a node of its own.
+				// A missing owner is known only from this reference: it gets a node of
+				// its own.
 				id = "?" + ref.UID + " " + ref.APIVersion + " " + ref.Kind + " " + o.Namespace + " " + ref.Name
 				node = document.OwnerNode{Object: g.claimed(o, ref), Absent: true}
 			}
@@ -132,7 +132,7 @@ func (g *Graph) Climb(target *Object) []*document.OwnerNode {
 }
 
 func (g *Graph) descend(nodes map[string]document.OwnerNode, down map[string][]document.OwnerNode, tops []string, target string) []*document.OwnerNode {
-	if len(tops) == 0 { // nothing but a cycle: it starts at the object asked for
+	if len(tops) == 0 { // nothing but a cycle: it starts at the target
 		tops = []string{target}
 	}
 	var trees []*document.OwnerNode
@@ -173,8 +173,8 @@ func (g *Graph) claimed(item *Object, ref document.OwnerRef) document.OwnedObjec
 	return o
 }
 
-// Tops are the topmost living owners of the objects, each once: where a tree
-// has to start to show everything around them.
+// Tops are the topmost existing owners of the objects, each once: the roots of trees
+// that show everything related to them.
 func (g *Graph) Tops(objects []*Object) []*Object {
 	var tops []*Object
 	seen := map[string]bool{}
