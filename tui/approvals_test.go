@@ -49,7 +49,7 @@ func (g *gate) Answer(id int, a state.Answer) error {
 			return nil
 		}
 	}
-	return errors.New("it is not asked any more")
+	return errors.New("no longer pending")
 }
 
 func (g *gate) Withdraw() error { g.approved = nil; return nil }
@@ -64,8 +64,8 @@ func (g *gate) SetBrake(on bool) error {
 
 func newGate() *gate {
 	covers := map[state.Answer]string{
-		state.AnswerKey: "every write of replicaset-controller for shop/web", state.AnswerController: "every write of replicaset-controller",
-		state.AnswerVerb: "every create of any controller",
+		state.AnswerKey: "all writes of replicaset-controller for shop/web", state.AnswerController: "all writes of replicaset-controller",
+		state.AnswerVerb: "all create requests of any controller",
 	}
 	cause := state.Cause{Kind: state.CauseSync, Controller: "replicaset-controller", Queue: "replicaset", Key: "shop/web", Sync: 12}
 	ref := func(name string) state.Ref {
@@ -80,7 +80,7 @@ func newGate() *gate {
 			Why: "sync 12 of replicaset-controller shop/web", Skipped: 2, Covers: covers},
 		{ID: 5, Since: testNow.Add(-time.Second), Controller: "pod-garbage-collector-controller", Cause: state.Cause{Kind: state.CauseTimer, Controller: "pod-garbage-collector-controller"},
 			Verb: "patch", Object: ref("old"), Subresource: "status", Text: "patch pods shop/old/status", Why: "a timer of pod-garbage-collector-controller", Problem: "its body can be read only once",
-			Covers: map[state.Answer]string{state.AnswerController: "every write of pod-garbage-collector-controller"}},
+			Covers: map[state.Answer]string{state.AnswerController: "all writes of pod-garbage-collector-controller"}},
 	}}
 }
 
@@ -92,7 +92,7 @@ func TestApprovals(t *testing.T) {
 	s.has(" 3 WAIT FOR YOU: A").press("A")
 	s.golden("approvals-80x24")
 	s.press("enter").golden("approvals-whole-80x24")
-	s.press("esc", "?").has("Let it go, and from now on every write of replicaset-controller").press("esc")
+	s.press("esc", "?").has("Let it go, and from now on all writes of replicaset-controller").press("esc")
 	wider := newScreen(t, o, snap, 200, 60)
 	wider.press("A").golden("approvals-200x60")
 
@@ -103,7 +103,7 @@ func TestApprovals(t *testing.T) {
 	if got := strings.Join(g.given, ", "); got != "3 yes, 4 skip" {
 		t.Errorf("given: %s", got)
 	}
-	s.press("C").has("From now on, let every write of pod-garbage-collector-controller go?").press("n")
+	s.press("C").has("From now on, let all writes of pod-garbage-collector-controller go?").press("n")
 	if len(g.given) != 2 {
 		t.Errorf("given without being sure: %v", g.given)
 	}
@@ -150,7 +150,7 @@ func TestApprovalsAnswerWhatWasSeen(t *testing.T) {
 	s.has("create pods shop/web-1").press("j")
 	s.parts = nil                 // the journal has not told it yet:
 	g.questions = g.questions[:1] // the cursor was on the second
-	s.press("y").has("it is not asked any more")
+	s.press("y").has("no longer pending")
 	if len(g.given) != 2 {
 		t.Errorf("given: %v", g.given)
 	}

@@ -154,7 +154,7 @@ func TestReplayShowsControls(t *testing.T) {
 		state.BreakpointHit{Hold: 1, Breakpoint: 1, Controller: k.Controller, Queue: k.Queue, Key: k.Key, Write: "create pods shop/web-1"},
 		state.PauseChanged{Controller: k.Controller, Paused: true, Breakpoint: 1},
 		state.WriteHeld{Question: newGate().questions[0]},
-		state.ApprovalGiven{Number: 1, Covers: "every write of replicaset-controller"},
+		state.ApprovalGiven{Number: 1, Covers: "all writes of replicaset-controller"},
 	} {
 		record(e)
 	}

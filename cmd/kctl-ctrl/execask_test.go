@@ -51,7 +51,7 @@ func TestExecAsks(t *testing.T) {
 		}
 	}
 	x := onTerminal(t, 120, 50, "exec", "--active", "--ask", "--kubeconfig", kubeconfig, "--journal-file", journal, "-o", "json", "--command-output", output, "--", operator)
-	x.shows("approval 1", "create configmaps default/parent-child", `data.from: "parent"`, "← the client runtime-operator/", "every write of runtime-operator to configmaps default/parent-child")
+	x.shows("approval 1", "create configmaps default/parent-child", `data.from: "parent"`, "← the client runtime-operator/", "all writes of runtime-operator to configmaps default/parent-child")
 	nothing()
 	x.answer("s\n", "approval 2", "skipped before: 1")
 	nothing()
@@ -73,7 +73,7 @@ func TestExecAsks(t *testing.T) {
 	if want := []string{"create", "patch", "patch", "update", "delete"}; len(verbs) < len(want) || !slices.Equal(verbs[:len(want)], want) {
 		t.Errorf("the server has had %q, want %q", verbs, want)
 	}
-	if said, _ := os.ReadFile(output); !strings.Contains(string(said), "skipped by the user (kctl-ctrl has not sent this create)") {
+	if said, _ := os.ReadFile(output); !strings.Contains(string(said), "rejected by the user (kctl-ctrl did not send this create)") {
 		t.Errorf("the operator was not told of the skip:\n%s", said)
 	}
 
@@ -86,7 +86,7 @@ func TestExecAsks(t *testing.T) {
 	for write, by := range map[string]string{
 		"create configmaps parent-child refused": "",
 		"create configmaps parent-child done":    "the user",
-		"delete configmaps doomed done":          "the user: every write of runtime-operator",
+		"delete configmaps doomed done":          "the user: all writes of runtime-operator",
 		"create leases operator done":            "an exception: it is for the election of a leader",
 	} {
 		if got, ok := approvals[write]; !ok || got != by {
@@ -120,7 +120,7 @@ func TestExecOnTheScreen(t *testing.T) {
 	if wrote := p.wrote(t, "plain-operator"); len(wrote) > 0 {
 		t.Errorf("written before the yes: %q", wrote)
 	}
-	x.press("y").shows("apply configmaps default/parent-applied").press("C").shows("From now on, let every write of plain-operator go?").press("y")
+	x.press("y").shows("apply configmaps default/parent-applied").press("C").shows("From now on, let all writes of plain-operator go?").press("y")
 	x.press("<esc>").shows("clients of the command: 1").press("4").shows("Writes: ", "plain-operator", "delete", "configmaps default/doomed", "real")
 	x.press("X").shows("What the command prints: ", "waiting for late")
 	file := x.matches(`prints: (\S+\.log)`)

@@ -119,7 +119,7 @@ func TestExecOnTheScreenRefusesALateYes(t *testing.T) {
 	if code := x.ends(); code != 1 {
 		t.Errorf("exit code %d:\n%s", code, x.picture.String())
 	}
-	if said := x.raw.String(); !strings.Contains(said, "it was approved, and not sent: the object has changed meanwhile") {
+	if said := x.raw.String(); !strings.Contains(said, "approved but not sent: the object has changed meanwhile") {
 		t.Errorf("the command was not told:\n%s", said)
 	}
 }

@@ -21,13 +21,13 @@ func TestAnswersForMore(t *testing.T) {
 		// covered writes go, the others are asked.
 		covered, others []func(*world) func(context.Context) error
 	}{
-		{state.AnswerKey, "every write of replicaset-controller for shop/web",
+		{state.AnswerKey, "all writes of replicaset-controller for shop/web",
 			[]func(*world) func(context.Context) error{sameKey, sameKeyDelete},
 			[]func(*world) func(context.Context) error{otherKey, otherController, noKey}},
-		{state.AnswerController, "every write of replicaset-controller",
+		{state.AnswerController, "all writes of replicaset-controller",
 			[]func(*world) func(context.Context) error{sameKey, sameKeyDelete, otherKey},
 			[]func(*world) func(context.Context) error{otherController}},
-		{state.AnswerVerb, "every create of any controller",
+		{state.AnswerVerb, "all create requests of any controller",
 			[]func(*world) func(context.Context) error{sameKey, otherKey, otherController, noKey},
 			[]func(*world) func(context.Context) error{sameKeyDelete, eviction}},
 	} {
@@ -123,7 +123,7 @@ func TestAnswerForAnObject(t *testing.T) {
 	w.asClient("operator")
 	done := w.start(w.create("web-1"))
 	q := w.asked(1)[0]
-	const covers = "every write of operator to pods shop/web-1"
+	const covers = "all writes of operator to pods shop/web-1"
 	if q.Controller != "operator" || q.Covers[state.AnswerKey] != covers || !strings.Contains(q.Client, "kubernetes/") {
 		t.Errorf("asked %+v", q)
 	}

@@ -39,7 +39,7 @@ func TestWritesPerMinutePutTheBrakeOn(t *testing.T) {
 	w.mu.Unlock()
 	second := w.start(w.remove("web-1"))
 	w.asked(2)
-	w.skips(w.event("web-1"), "the brake is on")
+	w.skips(w.event("web-1"), "circuit breaker tripped")
 	if sent := w.left(); sent != "" {
 		t.Errorf("sent with the brake on: %s", sent)
 	}
@@ -114,7 +114,7 @@ func TestTheBrakeHoldsWhatWasApproved(t *testing.T) {
 // Looking at a write once more takes its time: what happens meanwhile counts.
 func TestTheBrakeHoldsWhatIsLookedAtAgain(t *testing.T) {
 	for why, meanwhile := range map[string]func(*Gate){
-		"the brake was put on meanwhile: to look": func(g *Gate) { g.Brake("to look") },
+		"the circuit breaker was tripped: to look": func(g *Gate) { g.Brake("to look") },
 		"the session is ending":                   (*Gate).Close,
 	} {
 		w := newWorld(t, Options{Ask: true})

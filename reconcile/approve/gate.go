@@ -180,7 +180,7 @@ func (g *Gate) wait(ctx context.Context, w *waiting, text string) outcome {
 		g.record(w.decided(state.WriteCanceled))
 		g.notify()
 	}
-	return outcome{err: fmt.Errorf("it waited for an answer: %w", context.Cause(ctx))}
+	return outcome{err: fmt.Errorf("pending approval: %w", context.Cause(ctx))}
 }
 
 // again looks at a write that has waited once more before it leaves.
@@ -194,7 +194,7 @@ func (g *Gate) again(ctx context.Context, p guard.Pending, w *waiting, preview g
 	case g.closed:
 		err = errors.New("the session is ending")
 	case g.brake.On():
-		err = errors.New("the brake was put on meanwhile: " + g.brake.Reason)
+		err = errors.New("the circuit breaker was tripped: " + g.brake.Reason)
 	default:
 		return nil
 	}
@@ -203,7 +203,7 @@ func (g *Gate) again(ctx context.Context, p guard.Pending, w *waiting, preview g
 	e.Reason, e.NotSent = state.OneLine(err.Error()), g.unsent.NotSent+1
 	g.unsent = e
 	g.record(e)
-	return skipped(w.subject, "it was approved, and not sent: "+e.Reason)
+	return skipped(w.subject, "approved but not sent: "+e.Reason)
 }
 
 // settle decides about a write as far as that can be done now; false means that
@@ -222,9 +222,9 @@ func (g *Gate) settle(w *waiting) bool {
 		if g.asks {
 			return false
 		}
-		reason := "skipped: no rule of the policy allows it"
+		reason := "rejected: no rule of the policy allows it"
 		if g.policy == nil {
-			reason = "skipped: there is no policy that allows it, and nobody to ask"
+			reason = "rejected: no policy is set, and interactive approval is off"
 		}
 		g.skip(w, reason)
 		return true
@@ -306,17 +306,17 @@ func (g *Gate) event(p guard.Pending) error {
 	case g.closed:
 		return skipped(w, "the session is ending")
 	case g.brake.On():
-		return skipped(w, "the brake is on: "+g.brake.Reason)
+		return skipped(w, "circuit breaker tripped: "+g.brake.Reason)
 	}
 	if rule, ok := g.policy.covering(w); ok {
 		p.Approved(rule)
 		return nil
 	}
 	if known && g.told[place{w.controller, about.Key()}] {
-		p.Approved("the write that it tells of")
+		p.Approved("the write that it reports")
 		return nil
 	}
-	return skipped(w, "skipped: no write that it could tell of was let out")
+	return skipped(w, "rejected: the write that it reports was not sent")
 }
 
 // Questions are the writes that wait, the first asked first.
@@ -332,8 +332,8 @@ func (g *Gate) Questions() []state.Question {
 
 // Errors of Answer.
 var (
-	ErrNoQuestion = errors.New("it is not asked any more")
-	ErrNoKey      = errors.New("this write is made for no key of a queue, and of an object without a name")
+	ErrNoQuestion = errors.New("no longer pending")
+	ErrNoKey      = errors.New("this write has no queue key, and its object has no name")
 )
 
 // Answer answers a question. An answer that covers more lets go all that waits
@@ -349,7 +349,7 @@ func (g *Gate) Answer(id int, a state.Answer) error {
 	switch a {
 	case state.AnswerSkip:
 		g.waiting = slices.Delete(g.waiting, at, at+1)
-		g.skip(w, "skipped by the user")
+		g.skip(w, "rejected by the user")
 		g.notify()
 		return nil
 	case state.AnswerYes:
@@ -360,7 +360,7 @@ func (g *Gate) Answer(id int, a state.Answer) error {
 			if a == state.AnswerKey {
 				return ErrNoKey
 			}
-			return fmt.Errorf("%q is no answer", a)
+			return fmt.Errorf("%q is not a valid answer", a)
 		}
 		g.given++
 		grant.At, grant.number, grant.question, grant.asked = g.now(), g.given, id, w.subject.controller

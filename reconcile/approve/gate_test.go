@@ -56,7 +56,7 @@ func TestSkipIsAnErrorInsideTheServer(t *testing.T) {
 		w.answer(q.ID, state.AnswerSkip)
 		err := <-done
 		if _, delay := apierrors.SuggestsClientDelay(err); !Skipped(err) || !apierrors.IsInternalError(err) || apierrors.IsConflict(err) || delay ||
-			!strings.Contains(err.Error(), "skipped by the user") {
+			!strings.Contains(err.Error(), "rejected by the user") {
 			t.Errorf("answered with %v", err)
 		}
 	}
@@ -67,7 +67,7 @@ func TestSkipIsAnErrorInsideTheServer(t *testing.T) {
 	if got.Result != state.WriteRefused || got.Status != http.StatusInternalServerError || got.Approval != "" || got.Object.Name != "web-1" {
 		t.Errorf("recorded %+v", got)
 	}
-	if !strings.Contains(w.said(), "question 2: skipped by the user") {
+	if !strings.Contains(w.said(), "question 2: rejected by the user") {
 		t.Errorf("the journal says\n%s", w.said())
 	}
 }
@@ -114,7 +114,7 @@ func TestUnasked(t *testing.T) {
 	w = newWorld(t, Options{Unasked: unasked})
 	w.asClient("operator")
 	w.passes(w.create("own"))
-	w.skips(w.create("other"), "there is no policy")
+	w.skips(w.create("other"), "no policy is set")
 }
 
 // What has waited is looked at again: the answer was given for what was shown.
@@ -126,7 +126,7 @@ func TestAWriteThatWaitedIsLookedAtAgain(t *testing.T) {
 	w.pod = "8"
 	w.mu.Unlock()
 	w.answer(q.ID, state.AnswerYes)
-	if err := <-done; !Skipped(err) || !strings.Contains(err.Error(), "approved, and not sent: the object has changed meanwhile (rv 7→8)") {
+	if err := <-done; !Skipped(err) || !strings.Contains(err.Error(), "approved but not sent: the object has changed meanwhile (rv 7→8)") {
 		t.Errorf("got %v", err)
 	}
 	if sent := w.left(); sent != "" {
@@ -198,8 +198,8 @@ allow:
 	if got := w.last().Approval; got != "rule 2 of the policy" {
 		t.Errorf("recorded as approved by %q", got)
 	}
-	w.skips(w.remove("web-1"), "skipped: no rule of the policy allows it")
-	w.skips(otherController(newWorld(t, Options{})), "there is no policy")
+	w.skips(w.remove("web-1"), "rejected: no rule of the policy allows it")
+	w.skips(otherController(newWorld(t, Options{})), "no policy is set")
 	if sent := w.left(); sent != "POST pods" {
 		t.Errorf("sent %q", sent)
 	}
@@ -224,14 +224,14 @@ allow:
 
 func TestEventsFollowTheirWrite(t *testing.T) {
 	w := newWorld(t, Options{Ask: true})
-	w.skips(w.event("web-1"), "no write that it could tell of was let out")
+	w.skips(w.event("web-1"), "the write that it reports was not sent")
 	done := w.start(w.create("web-1"))
 	w.answer(w.asked(1)[0].ID, state.AnswerYes)
 	if err := <-done; err != nil {
 		t.Fatal(err)
 	}
 	w.passes(w.event("web-1"))
-	if got := w.last().Approval; got != "the write that it tells of" {
+	if got := w.last().Approval; got != "the write that it reports" {
 		t.Errorf("recorded as approved by %q", got)
 	}
 	w.passes(w.event("web")) // the object of the key

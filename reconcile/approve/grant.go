@@ -38,13 +38,13 @@ func (g Grant) String() string {
 	switch g.Answer {
 	case state.AnswerKey:
 		if g.Key == "" {
-			return fmt.Sprintf("every write of %s to %s %s", g.Controller, g.Object.Type(), g.Object.Key())
+			return fmt.Sprintf("all writes of %s to %s %s", g.Controller, g.Object.Type(), g.Object.Key())
 		}
-		return fmt.Sprintf("every write of %s for %s", g.Controller, g.Key)
+		return fmt.Sprintf("all writes of %s for %s", g.Controller, g.Key)
 	case state.AnswerController:
-		return "every write of " + g.Controller
+		return "all writes of " + g.Controller
 	}
-	return fmt.Sprintf("every %s of any controller", g.Verb)
+	return fmt.Sprintf("all %s requests of any controller", g.Verb)
 }
 
 // verbOf keeps apart what subresources make of a verb: who approves creates has

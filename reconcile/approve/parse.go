@@ -75,7 +75,7 @@ func Parse(file string, content []byte, controller func(string) (string, error))
 	if policy.Limits.DeletesInTotal != nil {
 		for i, r := range policy.Allow {
 			if slices.Contains(r.Verbs, "deletecollection") {
-				p.fail(r.line, "rule %d allows deletecollection, and limits.deletesInTotal cannot count what that takes: leave one of the two out", i+1)
+				p.fail(r.line, "rule %d allows deletecollection, whose deletes limits.deletesInTotal cannot count: remove one of the two", i+1)
 			}
 		}
 	}
@@ -105,20 +105,20 @@ func (p *parser) fail(line int, format string, args ...any) {
 // document is the one document of a file; nil where there is none.
 func (p *parser) document(content []byte) *yaml.Node {
 	if len(content) > maxPolicy {
-		p.fail(0, "is larger than %d bytes", maxPolicy)
+		p.fail(0, "larger than %d bytes", maxPolicy)
 		return nil
 	}
 	decoder := yaml.NewDecoder(bytes.NewReader(content))
 	var root, more yaml.Node
 	if err := decoder.Decode(&root); errors.Is(err, io.EOF) || err == nil && len(root.Content) == 0 {
-		p.fail(0, "is empty: want a document of kind %s", Kind)
+		p.fail(0, "empty file: expected a document of kind %s", Kind)
 		return nil
 	} else if err != nil {
 		p.syntax(err)
 		return nil
 	}
 	if err := decoder.Decode(&more); err == nil {
-		p.fail(more.Line, "a second document: a file has one policy")
+		p.fail(more.Line, "more than one document: a file must contain one policy")
 		return nil
 	} else if !errors.Is(err, io.EOF) {
 		p.syntax(err)
@@ -152,11 +152,11 @@ func (p *parser) object(n *yaml.Node, what string, fields map[string]field) {
 		f, known := fields[key.Value]
 		switch {
 		case key.Kind != yaml.ScalarNode || !known:
-			p.fail(key.Line, "%s has no field %q%s", what, key.Value, meant(key.Value, fields))
+			p.fail(key.Line, "%s: unknown field %q%s", what, key.Value, meant(key.Value, fields))
 		case seen[key.Value] != 0:
-			p.fail(key.Line, "%s has the field %q already, on line %d", what, key.Value, seen[key.Value])
+			p.fail(key.Line, "%s: duplicate field %q, first set on line %d", what, key.Value, seen[key.Value])
 		case value.Kind == yaml.AliasNode:
-			p.fail(value.Line, "%q is an alias: write out what it stands for", key.Value)
+			p.fail(value.Line, "%q: YAML aliases are not supported: write out the value", key.Value)
 		default:
 			f.read(value)
 		}
@@ -164,7 +164,7 @@ func (p *parser) object(n *yaml.Node, what string, fields map[string]field) {
 	}
 	for _, name := range sorted(fields) {
 		if fields[name].required && seen[name] == 0 {
-			p.fail(n.Line, "%s lacks the field %q", what, name)
+			p.fail(n.Line, "%s: missing required field %q", what, name)
 		}
 	}
 }
@@ -177,7 +177,7 @@ func meant(name string, fields map[string]field) string {
 			return fmt.Sprintf(": did you mean %q?", f)
 		}
 	}
-	return fmt.Sprintf(": it has %s", strings.Join(sorted(fields), ", "))
+	return fmt.Sprintf(": known fields are %s", strings.Join(sorted(fields), ", "))
 }
 
 func sorted(fields map[string]field) []string {
@@ -200,7 +200,7 @@ func kindOf(n *yaml.Node) string {
 	}
 	switch n.ShortTag() {
 	case "!!str":
-		return fmt.Sprintf("the text %q", n.Value)
+		return fmt.Sprintf("the string %q", n.Value)
 	case "!!null":
 		return "nothing"
 	}
@@ -213,14 +213,14 @@ func (p *parser) list(n *yaml.Node, what string, least int) []*yaml.Node {
 		return nil
 	}
 	if len(n.Content) < least {
-		p.fail(n.Line, "%s is empty: the rule covers nothing", what)
+		p.fail(n.Line, "%s is empty: the rule matches nothing", what)
 	}
 	return n.Content
 }
 
 func (p *parser) text(n *yaml.Node) (string, bool) {
 	if n.Kind != yaml.ScalarNode || n.ShortTag() != "!!str" {
-		p.fail(n.Line, "want a text, not %s%s", kindOf(n), quoteHint(n))
+		p.fail(n.Line, "expected a string, got %s%s", kindOf(n), quoteHint(n))
 		return "", false
 	}
 	return n.Value, true
@@ -236,7 +236,7 @@ func quoteHint(n *yaml.Node) string {
 
 func (p *parser) constant(n *yaml.Node, want string) string {
 	if got, ok := p.text(n); ok && got != want {
-		p.fail(n.Line, "%q is not known here: this kctl-ctrl reads %s", got, want)
+		p.fail(n.Line, "%q is not supported: use %s", got, want)
 	}
 	return want
 }
@@ -245,9 +245,9 @@ func (p *parser) number(n *yaml.Node, name string, least int) *int {
 	value, err := strconv.Atoi(n.Value)
 	switch {
 	case n.Kind != yaml.ScalarNode || n.ShortTag() != "!!int" || err != nil:
-		p.fail(n.Line, "%s: want a number, not %s", name, kindOf(n))
+		p.fail(n.Line, "%s: expected an integer, got %s", name, kindOf(n))
 	case value < least:
-		p.fail(n.Line, "%s: %d is less than %d", name, value, least)
+		p.fail(n.Line, "%s: %d is less than the minimum of %d", name, value, least)
 	default:
 		return &value
 	}
@@ -256,7 +256,7 @@ func (p *parser) number(n *yaml.Node, name string, least int) *int {
 
 func (p *parser) boolean(n *yaml.Node) bool {
 	if n.Kind != yaml.ScalarNode || n.ShortTag() != "!!bool" {
-		p.fail(n.Line, "want true or false, not %s", kindOf(n))
+		p.fail(n.Line, "expected true or false, got %s", kindOf(n))
 	}
 	return n.Value == "true"
 }
@@ -272,7 +272,7 @@ func (p *parser) rule(n *yaml.Node, number int) Rule {
 					continue
 				}
 				if slices.Contains(out, entry) {
-					p.fail(item.Line, "%q is there twice", entry)
+					p.fail(item.Line, "duplicate value %q", entry)
 					continue
 				}
 				out = append(out, check(item.Line, entry))
@@ -288,7 +288,7 @@ func (p *parser) rule(n *yaml.Node, number int) Rule {
 		"clusterScoped": {read: func(n *yaml.Node) { r.ClusterScoped = p.boolean(n) }},
 	})
 	if n.Kind == yaml.MappingNode && len(r.Namespaces) == 0 && !r.ClusterScoped {
-		p.fail(n.Line, `%s covers no namespace: add namespaces (["*"] is every one) or clusterScoped: true`, what)
+		p.fail(n.Line, `%s matches no namespace: set namespaces (["*"] for all) or clusterScoped: true`, what)
 	}
 	for _, k := range r.Kinds {
 		r.kinds = append(r.kinds, readKind(k))
@@ -310,7 +310,7 @@ func (p *parser) controllerName(line int, entry string) string {
 
 func (p *parser) verb(line int, entry string) string {
 	if !slices.Contains(Verbs(), entry) {
-		p.fail(line, "%q is no verb: use %s", entry, strings.Join(Verbs(), ", "))
+		p.fail(line, "%q is not a valid verb: use %s", entry, strings.Join(Verbs(), ", "))
 	}
 	return entry
 }
@@ -318,10 +318,10 @@ func (p *parser) verb(line int, entry string) string {
 func (p *parser) namespace(line int, entry string) string {
 	_, err := path.Match(entry, "")
 	if err != nil || entry == "" || strings.Contains(entry, "/") {
-		p.fail(line, "%q is no pattern of a namespace: use its name, or * and ? for what may differ", entry)
+		p.fail(line, "%q is not a valid namespace pattern: use a name, with * and ? as wildcards", entry)
 	} else if !strings.ContainsAny(entry, `*?[\`) {
 		if problems := validation.IsDNS1123Label(entry); len(problems) > 0 {
-			p.fail(line, "%q is no name of a namespace: %s", entry, problems[0])
+			p.fail(line, "%q is not a valid namespace name: %s", entry, problems[0])
 		}
 	}
 	return entry
@@ -359,13 +359,13 @@ func (p *parser) kind(line int, entry string) string {
 	sameName = slices.Compact(sameName)
 	switch {
 	case len(sameName) > 0:
-		p.fail(line, "there is no %q: did you mean %s?", entry, strings.Join(sameName, " or "))
+		p.fail(line, "unknown kind %q: did you mean %s?", entry, strings.Join(sameName, " or "))
 	case len(singular) > 0:
-		p.fail(line, "%q is no kind of Kubernetes: did you mean %s?", entry, slices.Min(singular))
+		p.fail(line, "%q is not a Kubernetes kind: did you mean %s?", entry, slices.Min(singular))
 	case k.kind != "":
-		p.fail(line, "%q is no kind of Kubernetes: write a custom resource as \"widgets.example.com\"", entry)
+		p.fail(line, "%q is not a Kubernetes kind: write a custom resource as \"widgets.example.com\"", entry)
 	case k.resource == "" || ownGroup:
-		p.fail(line, "%q is no resource of Kubernetes: use a kind such as Deployment, or a resource such as deployments.apps", entry)
+		p.fail(line, "%q is not a Kubernetes resource: use a kind such as Deployment, or a resource such as deployments.apps", entry)
 	}
 	return entry
 }

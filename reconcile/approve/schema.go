@@ -15,32 +15,32 @@ func Schema() []byte {
 	text := object{"type": "string", "minLength": 1}
 	rule := object{
 		"type": "object", "additionalProperties": false,
-		"description": "Covers the writes that each of its fields covers.",
+		"description": "A rule matches writes that match all of its fields.",
 		"required":    []string{"controllers", "verbs", "kinds"},
 		"anyOf":       []object{{"required": []string{"namespaces"}}, {"required": []string{"clusterScoped"}, "properties": object{"clusterScoped": object{"enum": []bool{true}}}}},
 		"properties": object{
-			"controllers":   list("Names of loops, as 'get controllers' prints them, or * for any.", text),
-			"verbs":         list("What may be done, in the words of the journal.", object{"type": "string", "enum": Verbs()}),
-			"kinds":         list("Types of objects, each with its status: Deployment, deployments.apps, pods/eviction; * is every type with every subresource.", text),
-			"namespaces":    list("Patterns of namespaces; * is every one.", text),
-			"clusterScoped": object{"type": "boolean", "description": "Covers the objects that are in no namespace, too."},
+			"controllers":   list("Names of controllers, as printed by 'get controllers', or * for all.", text),
+			"verbs":         list("Verbs of the writes, as shown in the journal.", object{"type": "string", "enum": Verbs()}),
+			"kinds":         list("Types of objects, including their status: Deployment, deployments.apps, pods/eviction; * is every type with every subresource.", text),
+			"namespaces":    list("Namespace patterns; * matches all.", text),
+			"clusterScoped": object{"type": "boolean", "description": "Also matches cluster-scoped objects."},
 		},
 	}
 	schema := object{
 		"$schema": "http://json-schema.org/draft-04/schema#",
-		"title":   Kind, "description": "Which writes of the loops may leave without a question, and how many.",
+		"title":   Kind, "description": "The writes of controllers that are sent without approval, and their limits.",
 		"type": "object", "additionalProperties": false,
 		"required": []string{"apiVersion", "kind", "allow"},
 		"properties": object{
 			"apiVersion": object{"type": "string", "enum": []string{APIVersion}},
 			"kind":       object{"type": "string", "enum": []string{Kind}},
-			"allow":      object{"type": "array", "description": "A write is let out where one of these rules covers it.", "items": rule},
+			"allow":      object{"type": "array", "description": "A write is allowed if one of these rules matches it.", "items": rule},
 			"limits": object{
 				"type": "object", "additionalProperties": false,
-				"description": "When one of them is passed, the brake stops all writes until it is released.",
+				"description": "When a limit is reached, the circuit breaker holds all writes until it is released.",
 				"properties": object{
-					"writesPerMinute": object{"type": "integer", "minimum": 1, "description": "Writes within any minute."},
-					"deletesInTotal":  object{"type": "integer", "minimum": 0, "description": "Deletes and evictions, until the brake is released."},
+					"writesPerMinute": object{"type": "integer", "minimum": 1, "description": "Maximum number of writes within one minute."},
+					"deletesInTotal":  object{"type": "integer", "minimum": 0, "description": "Maximum number of deletes and evictions until the circuit breaker is released."},
 				},
 			},
 		},
@@ -50,7 +50,7 @@ func Schema() []byte {
 	encoder.SetIndent("", "  ")
 	encoder.SetEscapeHTML(false)
 	if err := encoder.Encode(schema); err != nil {
-		panic("approve: the schema is not JSON: " + err.Error()) // it is made of literals
+		panic("approve: encode the schema: " + err.Error()) // it is made of literals
 	}
 	return out.Bytes()
 }

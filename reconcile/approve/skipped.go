@@ -30,7 +30,7 @@ func skipped(w subject, reason string) error {
 		Status:   metav1.StatusFailure,
 		Code:     http.StatusInternalServerError,
 		Reason:   metav1.StatusReasonInternalError,
-		Message:  fmt.Sprintf("%s (kctl-ctrl has not sent this %s)", reason, w.verb),
+		Message:  fmt.Sprintf("%s (kctl-ctrl did not send this %s)", reason, w.verb),
 		Details: &metav1.StatusDetails{
 			Group: w.object.Group, Kind: w.object.Resource, Name: w.object.Name,
 			Causes: []metav1.StatusCause{{Type: CauseSkipped, Message: reason}},

@@ -42,13 +42,13 @@ func (c Component) inUse(ctx context.Context, leases coordinationv1client.Leases
 	case renewed == nil && free, renewed != nil && time.Since(renewed.Time) > past:
 		return "", nil
 	case free:
-		return fmt.Sprintf("the lease %s, the one of %s, is free, but was in use %s ago", c.key(), c.Name, state.Short(max(0, time.Since(renewed.Time)))), nil
+		return fmt.Sprintf("the lease %s of %s is free, but was in use %s ago", c.key(), c.Name, state.Short(max(0, time.Since(renewed.Time)))), nil
 	}
-	return fmt.Sprintf("%s holds the lease %s, the one of %s", *holder, c.key(), c.Name), nil
+	return fmt.Sprintf("%s holds the lease %s of %s", *holder, c.key(), c.Name), nil
 }
 
 func besideRefused(taken string) error {
-	return refusal("%s: leave --leader-elect-resource-name and -namespace out to stand by for it", taken)
+	return refusal("%s: omit --leader-elect-resource-name and --leader-elect-resource-namespace to wait for it", taken)
 }
 
 // others are the leases that upstream's components hold by default, and the names
@@ -86,7 +86,7 @@ func (c Component) checkOwner(lease *coordinationv1.Lease) error {
 	if whose == "" {
 		return nil
 	}
-	return refusal("the lease %s is %s, and to hold it would keep that from its work: leave --leader-elect-resource-name and -namespace out", name, whose)
+	return refusal("the lease %s is %s, which could not work without it: omit --leader-elect-resource-name and --leader-elect-resource-namespace", name, whose)
 }
 
 // mayLead looks at the usual lease before this process becomes the leader under
@@ -134,7 +134,7 @@ func (e *Election) watchUsual(ctx context.Context, looked chan<- struct{}) {
 				looked = nil
 			}
 		case age >= e.gate.deadline:
-			e.end(e.lost(fmt.Sprintf("for %s nothing told whether another leads: %v", state.Short(age), err)))
+			e.end(e.lost(fmt.Sprintf("the usual lease could not be checked for %s: %v", state.Short(age), err)))
 			return
 		}
 		select {

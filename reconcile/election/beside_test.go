@@ -39,7 +39,7 @@ func TestUsualLeaseTakenWhileWaiting(t *testing.T) {
 	tr.takeUsual()
 	stop()
 	var refused *Refusal
-	if err := <-failed; !errors.As(err, &refused) || !strings.Contains(err.Error(), "leave --leader-elect-resource-name") {
+	if err := <-failed; !errors.As(err, &refused) || !strings.Contains(err.Error(), "omit --leader-elect-resource-name") {
 		t.Errorf("it ended with %v", err)
 	}
 	tr.mustBeShut(t, "node_1 holds")
@@ -68,5 +68,5 @@ func TestUsualLeaseUnreadable(t *testing.T) {
 	tr.store.usualErr = errors.New("no way to the server")
 	tr.store.onUpdate = func() error { tr.clock.advance(retryPeriod); return nil } // its own lease is renewed in time
 	tr.store.mu.Unlock()
-	tr.mustBeLost(t, "nothing told whether another leads: read the lease kube-system/kube-controller-manager: no way to the server")
+	tr.mustBeLost(t, "read the lease kube-system/kube-controller-manager: no way to the server")
 }

@@ -13,4 +13,4 @@ type Clock interface {
 }
 
 // ErrNoClock is returned where no clock is known that runs during suspend.
-var ErrNoClock = errors.New("active mode needs a clock that runs on while the machine sleeps, and none is known on this system: run it on Linux or macOS")
+var ErrNoClock = errors.New("active mode needs a clock that counts while the machine is suspended, which this system does not provide: use Linux or macOS")

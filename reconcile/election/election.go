@@ -67,7 +67,7 @@ func (e *HeldError) Error() string {
 	if !e.Since.IsZero() {
 		text += " since " + e.Since.UTC().Format(time.RFC3339)
 	}
-	return text + ": leave --no-wait out to wait until it is free, or stop the holder"
+	return text + ": omit --no-wait to wait until it is free, or stop the holder"
 }
 
 // LostError says that the lease was held and is not any more.
@@ -75,19 +75,19 @@ type LostError struct{ Lease, Reason string }
 
 // Error is one line with the next step.
 func (e *LostError) Error() string {
-	return fmt.Sprintf("the lease %s was lost: %s: nothing is written any more; start again to stand by", e.Lease, e.Reason)
+	return fmt.Sprintf("the lease %s was lost: %s; no further writes are sent: restart to become a candidate again", e.Lease, e.Reason)
 }
 
 // errCoordinated: who takes part in coordinated leader election writes candidates
 // and leaves the Lease to the API server.
-var errCoordinated = errors.New("kctl-ctrl takes no part in coordinated leader election, so it stays away from this cluster: use a dry run")
+var errCoordinated = errors.New("active mode is not supported on a cluster with coordinated leader election: use a dry run")
 
 // NewIdentity names this process as kube-controller-manager names itself: the
 // host, an underscore, and what is unique.
 func NewIdentity() (string, error) {
 	host, err := os.Hostname()
 	if err != nil {
-		return "", fmt.Errorf("name this process for the election: %w", err)
+		return "", fmt.Errorf("create an identity for leader election: %w", err)
 	}
 	return host + state.Ours + string(uuid.NewUUID()), nil
 }
@@ -128,15 +128,15 @@ type Election struct {
 func New(o Options) (*Election, error) {
 	switch {
 	case o.Namespace == "" || o.Name == "":
-		return nil, fmt.Errorf("set up the election: %q is no lease", o.Namespace+"/"+o.Name)
+		return nil, fmt.Errorf("set up leader election: %q is not a valid lease", o.Namespace+"/"+o.Name)
 	case o.Of.Name == "":
-		return nil, errors.New("set up the election: it is for no component")
+		return nil, errors.New("set up leader election: a component is required")
 	case o.Client == nil || o.Clock == nil || o.Recorder == nil:
-		return nil, errors.New("set up the election: client, clock and recorder are required")
+		return nil, errors.New("set up leader election: client, clock and recorder are required")
 	case o.LeaseDuration%time.Second != 0 || o.LeaseDuration <= 0:
-		return nil, fmt.Errorf("set up the election: the lease duration %s is not in whole seconds", o.LeaseDuration)
+		return nil, fmt.Errorf("set up leader election: lease duration %s is not a whole number of seconds", o.LeaseDuration)
 	case o.RetryPeriod < time.Second && !o.hurried:
-		return nil, fmt.Errorf("set up the election: the retry period %s is less than a second, and other candidates see renewals by the second only", o.RetryPeriod)
+		return nil, fmt.Errorf("set up leader election: retry period %s is less than 1s, the resolution at which other candidates see renewals", o.RetryPeriod)
 	}
 	if o.Identity == "" {
 		var err error
@@ -176,7 +176,7 @@ func New(o Options) (*Election, error) {
 		},
 	})
 	if err != nil {
-		return nil, fmt.Errorf("set up the election: %w", err)
+		return nil, fmt.Errorf("set up leader election: %w", err)
 	}
 	return e, nil
 }

@@ -204,11 +204,11 @@ func TestOptions(t *testing.T) {
 		change func(*Options)
 		want   string
 	}{
-		"half seconds":    {func(o *Options) { o.LeaseDuration = 1500 * time.Millisecond }, "whole seconds"},
+		"half seconds":    {func(o *Options) { o.LeaseDuration = 1500 * time.Millisecond }, "whole number of seconds"},
 		"a late deadline": {func(o *Options) { o.RenewDeadline = o.LeaseDuration }, "leaseDuration must be greater"},
-		"haste":           {func(o *Options) { o.hurried = false }, "by the second"},
-		"no component":    {func(o *Options) { o.Of = Component{} }, "no component"},
-		"no lease":        {func(o *Options) { o.Name = "" }, "is no lease"},
+		"haste":           {func(o *Options) { o.hurried = false }, "less than 1s"},
+		"no component":    {func(o *Options) { o.Of = Component{} }, "a component is required"},
+		"no lease":        {func(o *Options) { o.Name = "" }, "is not a valid lease"},
 		"no clock":        {func(o *Options) { o.Clock = nil }, "required"},
 	} {
 		o := Options{Of: ControllerManager(), Namespace: "n", Name: "l", LeaseDuration: time.Second, RenewDeadline: renewDeadline, RetryPeriod: retryPeriod,

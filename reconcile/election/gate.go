@@ -70,7 +70,7 @@ func (g *gate) lapse() {
 		g.mu.Unlock()
 		return
 	}
-	reason := fmt.Sprintf("the lease was last renewed %s ago, and after %s nothing may be written", state.Short(age), g.deadline)
+	reason := fmt.Sprintf("the lease was last renewed %s ago, and writes are only allowed for %s", state.Short(age), g.deadline)
 	g.shutLocked(reason)
 	g.mu.Unlock()
 	g.lapsed(reason)
@@ -137,6 +137,6 @@ func (g *gate) drain(ctx context.Context) error {
 	case <-ctx.Done():
 		g.mu.Lock()
 		defer g.mu.Unlock()
-		return fmt.Errorf("%d write(s) are still under way: %w", g.under, context.Cause(ctx))
+		return fmt.Errorf("%d write(s) still in flight: %w", g.under, context.Cause(ctx))
 	}
 }

@@ -40,7 +40,7 @@ func (l *lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []b
 			// client-go would create it at once. Who holds a lease that was deleted works
 			// on until its deadline, and mostly creates it again.
 			if l.holder != "" && l.e.clock.Now() < l.until && !l.e.broken.TakeLive {
-				err = fmt.Errorf("it was deleted while %s held it, who may still work: its duration is waited for", l.holder)
+				err = fmt.Errorf("it was deleted while held by %s, which may still be active: waiting for the lease duration", l.holder)
 				l.e.failed("take", err)
 			}
 		} else {
@@ -52,7 +52,7 @@ func (l *lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []b
 	// the one before would go unseen, and a live holder be taken for a dead one.
 	raw = append(raw, l.leases.version...)
 	if record.Strategy != "" {
-		err := fmt.Errorf("the API server chooses who holds it (strategy %s): %w", record.Strategy, errCoordinated)
+		err := fmt.Errorf("the API server chooses its holder (strategy %s): %w", record.Strategy, errCoordinated)
 		l.e.end(err)
 		return nil, nil, err
 	}

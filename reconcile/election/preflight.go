@@ -62,7 +62,7 @@ func CheckServer(v *version.Info) error {
 			return nil
 		}
 	}
-	return refusal("the API server is %s.%s, and the loops in this binary (1.%s) may write to 1.%s and 1.%s only: use a release of kctl-ctrl for that version, or a dry run",
+	return refusal("unsupported API server version %s.%s: the controllers in this binary (1.%s) support 1.%s and 1.%s: use a release of kctl-ctrl for that version, or a dry run",
 		v.Major, v.Minor, minors[0], minors[0], minors[1])
 }
 
@@ -104,14 +104,14 @@ func (c Component) CheckLease(ctx context.Context, client kubernetes.Interface, 
 	var hidden *hiddenError
 	switch {
 	case errors.As(err, &hidden):
-		return Held{}, refusal("there is no lease %s/%s, and you may not %s, which tells whether a %s works here all the same: ask for that right, or use a dry run",
+		return Held{}, refusal("lease %s/%s not found, and you lack permission to %s, which shows whether a %s is active anyway: request that permission, or use a dry run",
 			namespace, name, hidden.right, c.what)
 	case err != nil:
 		return Held{}, err
 	case trace == "":
 		return Held{}, nil
 	}
-	return Held{}, refusal("there is no lease %s/%s, yet a %s works here or has (%s): this control plane hides its lease, or uses another, which --leader-elect-resource-name can name: use a dry run, or a sandbox",
+	return Held{}, refusal("lease %s/%s not found, but a %s is or was active (%s): this control plane hides its lease or uses another one (set it with --leader-elect-resource-name): use a dry run or a sandbox",
 		namespace, name, c.what, trace)
 }
 
@@ -133,7 +133,7 @@ func heldBy(spec coordinationv1.LeaseSpec) Held {
 // hiddenError says which right is missing to find a trace.
 type hiddenError struct{ right string }
 
-func (e *hiddenError) Error() string { return "you may not " + e.right }
+func (e *hiddenError) Error() string { return "you lack permission to " + e.right }
 
 // publishedRoots is the work of a loop that every kube-controller-manager has.
 func publishedRoots(ctx context.Context, client kubernetes.Interface) (string, error) {
@@ -147,7 +147,7 @@ func publishedRoots(ctx context.Context, client kubernetes.Interface) (string, e
 	case err != nil:
 		return "", fmt.Errorf("read the ConfigMap %s/%s: %w", namespace, published, err)
 	}
-	return "it left the ConfigMap " + namespace + "/" + published, nil
+	return "it created the ConfigMap " + namespace + "/" + published, nil
 }
 
 // boundPod is a pod that asks for the default scheduler and has a node. A kubelet
@@ -164,11 +164,11 @@ func boundPod(ctx context.Context, client kubernetes.Interface) (string, error) 
 		case apierrors.IsForbidden(err):
 			return "", &hiddenError{"list pods"}
 		case err != nil:
-			return "", fmt.Errorf("look for a pod that was given a node: %w", err)
+			return "", fmt.Errorf("list scheduled pods: %w", err)
 		}
 		for _, pod := range pods.Items {
 			if _, mirrored := pod.Annotations[corev1.MirrorPodAnnotationKey]; !mirrored {
-				return fmt.Sprintf("the pod %s/%s has a node", pod.Namespace, pod.Name), nil
+				return fmt.Sprintf("pod %s/%s is scheduled", pod.Namespace, pod.Name), nil
 			}
 		}
 		if options.Continue = pods.Continue; options.Continue == "" {
@@ -178,5 +178,5 @@ func boundPod(ctx context.Context, client kubernetes.Interface) (string, error) 
 }
 
 func (c Component) unreadable(namespace, name string) error {
-	return refusal("you may not read the lease %s/%s, and without it nothing tells whether another %s works here: ask for the right to get it, or use a dry run", namespace, name, c.what)
+	return refusal("you lack permission to get the lease %s/%s, which shows whether another %s is active: request that permission, or use a dry run", namespace, name, c.what)
 }

@@ -19,10 +19,10 @@ func (e *Election) Release(ctx context.Context) error {
 	led := e.halt("the lease is being released")
 	if err := e.gate.drain(ctx); err != nil {
 		e.leave(led, err.Error())
-		return fmt.Errorf("release the lease %s: %w; it expires by itself within %ds", e.lease.Key(), err, e.seconds)
+		return fmt.Errorf("release the lease %s: %w; the lease expires within %ds", e.lease.Key(), err, e.seconds)
 	}
 	if !e.stopped(ctx) {
-		return fmt.Errorf("release the lease %s: the election has not ended; it expires by itself within %ds", e.lease.Key(), e.seconds)
+		return fmt.Errorf("release the lease %s: leader election did not stop in time; the lease expires within %ds", e.lease.Key(), e.seconds)
 	}
 	e.mu.Lock()
 	began, mine := e.stop != nil, e.seen && e.holder.HolderIdentity == e.identity
@@ -35,7 +35,7 @@ func (e *Election) Release(ctx context.Context) error {
 	gave, err := e.giveBack(ctx)
 	switch {
 	case err != nil && mine:
-		return fmt.Errorf("release the lease %s: %w; it expires by itself within %ds", e.lease.Key(), err, e.seconds)
+		return fmt.Errorf("release the lease %s: %w; the lease expires within %ds", e.lease.Key(), err, e.seconds)
 	case !gave:
 		e.withdraw()
 	}

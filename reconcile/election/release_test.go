@@ -51,7 +51,7 @@ func TestReleaseGivesUp(t *testing.T) {
 	defer done()
 	short, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if err := tr.Release(short); err == nil || !strings.Contains(err.Error(), "1 write(s) are still under way") {
+	if err := tr.Release(short); err == nil || !strings.Contains(err.Error(), "1 write(s) still in flight") {
 		t.Errorf("got %v", err)
 	}
 	if holder := tr.heldBy(); holder != "me" {

@@ -40,7 +40,7 @@ const ContextName = "kctl-ctrl-exec"
 // kubeconfig is JSON inside YAML where a value is not of our making.
 func kubeconfig(ep Endpoint, namespace string) []byte {
 	quoted, _ := json.Marshal(namespace) // cannot fail: a string
-	return fmt.Appendf(nil, `# kctl-ctrl exec: leads to its proxy, and is valid while it runs
+	return fmt.Appendf(nil, `# kctl-ctrl exec: kubeconfig for its proxy, valid while it runs
 apiVersion: v1
 kind: Config
 current-context: %[1]s

@@ -59,11 +59,11 @@ func (d *Deletions) Wrote(w state.WriteFinished) {
 	id := identity(w.Object)
 	switch known := d.objects[id]; {
 	case known != nil:
-		d.hint(known, w.Controller, id, "deletes %s again, which is still there: a dry run deletes nothing")
+		d.hint(known, w.Controller, id, "deletes %s again, which still exists: a dry run deletes nothing")
 	case len(d.objects) < maxDeletions:
 		if len(d.objects) == 0 {
 			d.recorder.Record(state.Note{Source: "exec", Text: fmt.Sprintf(
-				"a dry run deletes nothing: %s stays, and a command that waits for it to be gone waits forever: %s", id, d.advice)})
+				"a dry run deletes nothing: %s remains, and a command that waits for its deletion never ends: %s", id, d.advice)})
 		}
 		d.objects[id] = &deletion{}
 	}
@@ -90,7 +90,7 @@ func (d *Deletions) read(client string, r request.Request, query url.Values, sta
 		return
 	}
 	if known.reads++; byName || known.reads > 1 || isSet(query, "watch") {
-		d.hint(known, client, id, "waits for %s to be gone: a dry run deletes nothing")
+		d.hint(known, client, id, "waits for the deletion of %s: a dry run deletes nothing")
 	}
 }
 

@@ -24,8 +24,8 @@ func TestHintOnDeletionsOfADryRun(t *testing.T) {
 		"reads once":      {func(ctx context.Context, c clients) { c.get(ctx, "doomed") }, ""},
 		"reads another":   {func(ctx context.Context, c clients) { c.get(ctx, "other"); c.get(ctx, "other") }, ""},
 		"lists the type":  {func(ctx context.Context, c clients) { c.list(ctx, ""); c.list(ctx, "") }, ""},
-		"polls":           {func(ctx context.Context, c clients) { c.get(ctx, "doomed"); c.get(ctx, "doomed"); c.get(ctx, "doomed") }, "waits for configmaps shop/doomed to be gone"},
-		"lists by name":   {func(ctx context.Context, c clients) { c.list(ctx, "metadata.name=doomed") }, "waits for configmaps shop/doomed to be gone"},
+		"polls":           {func(ctx context.Context, c clients) { c.get(ctx, "doomed"); c.get(ctx, "doomed"); c.get(ctx, "doomed") }, "waits for the deletion of configmaps shop/doomed"},
+		"lists by name":   {func(ctx context.Context, c clients) { c.list(ctx, "metadata.name=doomed") }, "waits for the deletion of configmaps shop/doomed"},
 		"deletes it anew": {func(ctx context.Context, c clients) { c.delete(ctx, "doomed") }, "deletes configmaps shop/doomed again"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -51,7 +51,7 @@ func TestHintOnDeletionsOfADryRun(t *testing.T) {
 					notes = append(notes, n.Text)
 				}
 			}
-			if len(notes) != 1 || notes[0] != "a dry run deletes nothing: configmaps shop/doomed stays, and a command that waits for it to be gone waits forever: use a sandbox" {
+			if len(notes) != 1 || notes[0] != "a dry run deletes nothing: configmaps shop/doomed remains, and a command that waits for its deletion never ends: use a sandbox" {
 				t.Errorf("notes %q", notes)
 			}
 			switch {

@@ -115,7 +115,7 @@ func (l *Leases) Answer(req *http.Request, r request.Request, read func(*http.Re
 	}
 	if media, _, _ := strings.Cut(req.Header.Get("Content-Type"), ";"); strings.Contains(media, "cbor") {
 		// client-go asks again in JSON then.
-		return respondError(req, apierrors.NewGenericServerResponse(http.StatusUnsupportedMediaType, r.Verb, leaseResource, r.Object.Name, "CBOR is not understood here", 0, true))
+		return respondError(req, apierrors.NewGenericServerResponse(http.StatusUnsupportedMediaType, r.Verb, leaseResource, r.Object.Name, "CBOR is not supported", 0, true))
 	}
 	object := *req.URL
 	name := r.Object.Name
@@ -136,7 +136,7 @@ func (l *Leases) Answer(req *http.Request, r request.Request, read func(*http.Re
 	}
 	held := l.of(r.Object.Namespace + "/" + name)
 	if held == nil {
-		return respondError(req, apierrors.NewServiceUnavailable("kctl-ctrl exec answers for no more than "+strconv.Itoa(maxLeases)+" leases"))
+		return respondError(req, apierrors.NewServiceUnavailable("kctl-ctrl exec supports at most "+strconv.Itoa(maxLeases)+" leases"))
 	}
 	held.mu.Lock()
 	defer held.mu.Unlock()
@@ -209,7 +209,7 @@ func (l *Leases) takeOver(held *heldLease, req *http.Request, object url.URL, re
 	}
 	if holder := lease.Spec.HolderIdentity; holder != nil && *holder != "" {
 		l.recorder.Record(state.Note{Source: "exec", Text: fmt.Sprintf(
-			"lease %s/%s is held by %s on the server; in this dry run the command is told that it is free", lease.Namespace, lease.Name, clip(*holder))})
+			"lease %s/%s is held by %s on the server; this dry run shows it to the command as free", lease.Namespace, lease.Name, clip(*holder))})
 	}
 	released := int32(1)
 	lease.Spec.HolderIdentity, lease.Spec.LeaseDurationSeconds = nil, &released
@@ -261,7 +261,7 @@ func (l *Leases) change(held *heldLease, req *http.Request, r request.Request, n
 		return 0, nil, err
 	}
 	if next.Name != name && next.Name != "" || next.Namespace != r.Object.Namespace && next.Namespace != "" {
-		return 0, nil, apierrors.NewBadRequest("the name or namespace in the lease is not that in the path")
+		return 0, nil, apierrors.NewBadRequest("the name or namespace of the lease does not match the path")
 	}
 	if old != nil && next.ResourceVersion != "" && next.ResourceVersion != old.ResourceVersion {
 		return 0, nil, apierrors.NewConflict(leaseResource, name, errors.New("the object has been modified; please apply your changes to the latest version and try again"))
@@ -299,7 +299,7 @@ func decodeLease(body []byte) (*coordinationv1.Lease, error) {
 	}
 	lease, ok := object.(*coordinationv1.Lease)
 	if !ok {
-		return nil, fmt.Errorf("decode the lease: it is a %T", object)
+		return nil, fmt.Errorf("decode the lease: unexpected type %T", object)
 	}
 	lease.TypeMeta = metav1.TypeMeta{APIVersion: gvk.GroupVersion().String(), Kind: gvk.Kind}
 	return lease, nil

@@ -33,5 +33,5 @@ func applyPatch(original []byte, contentType string, patch []byte) ([]byte, erro
 		}
 		return jsonpatch.MergePatch(original, applied)
 	}
-	return nil, fmt.Errorf("%s is not a type of patch that is known here", media)
+	return nil, fmt.Errorf("patch type %s is not supported", media)
 }

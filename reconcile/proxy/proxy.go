@@ -98,14 +98,14 @@ type Proxy struct {
 // Start listens until Close.
 func Start(o Options) (*Proxy, error) {
 	if o.Upstream == nil || o.Clients == nil || o.Recorder == nil {
-		return nil, errors.New("start the proxy: it needs a transport, a recorder and names for its clients")
+		return nil, errors.New("start the proxy: transport, recorder and client names are required")
 	}
 	if o.Now == nil {
 		o.Now = time.Now
 	}
 	target, err := url.Parse(o.Server)
 	if err != nil || target.Host == "" {
-		return nil, fmt.Errorf("start the proxy: %q is not the address of an API server", o.Server)
+		return nil, fmt.Errorf("start the proxy: %q is not a valid API server address", o.Server)
 	}
 	listener, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
@@ -225,17 +225,17 @@ func (p *Proxy) admits(req *http.Request) bool {
 
 func (p *Proxy) turnAway(w http.ResponseWriter) {
 	if n := p.refused.Add(1); isPowerOfTen(n) {
-		p.options.Recorder.Record(state.Note{Source: "exec", Warning: true, Text: fmt.Sprintf("requests to the proxy without this run's token: %d, turned away", n)})
+		p.options.Recorder.Record(state.Note{Source: "exec", Warning: true, Text: fmt.Sprintf("rejected %d requests to the proxy without the token of this run", n)})
 	}
 	w.Header().Set("WWW-Authenticate", "Bearer")
-	answerWith(w, apierrors.NewUnauthorized("this is the proxy of 'kctl-ctrl exec': it needs the token of its run, which is in the kubeconfig that its command was given"))
+	answerWith(w, apierrors.NewUnauthorized("this is the proxy of 'kctl-ctrl exec': use the token in the kubeconfig that it passes to its command"))
 }
 
 // prepare makes the request one that the transport can carry and the guard can
 // read, or says why not.
 func (p *Proxy) prepare(w http.ResponseWriter, req *http.Request) *apierrors.StatusError {
 	if len(req.URL.Path) > maxPath {
-		return apierrors.NewBadRequest("the path is longer than any of the API")
+		return apierrors.NewBadRequest("the path is too long")
 	}
 	for name := range req.Header {
 		switch canonical := http.CanonicalHeaderKey(name); {
@@ -243,7 +243,7 @@ func (p *Proxy) prepare(w http.ResponseWriter, req *http.Request) *apierrors.Sta
 		case strings.HasPrefix(canonical, "Impersonate-") && p.options.Impersonates:
 			return &apierrors.StatusError{ErrStatus: metav1.Status{
 				Status: metav1.StatusFailure, Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden,
-				Message: "'kctl-ctrl exec' acts as another user already (--as): its command cannot choose a third",
+				Message: "'kctl-ctrl exec' already impersonates a user (--as): its command cannot impersonate another",
 			}}
 		case canonical == "Authorization", strings.HasPrefix(canonical, "X-Remote-"):
 			delete(req.Header, name)
@@ -264,7 +264,7 @@ func (p *Proxy) prepare(w http.ResponseWriter, req *http.Request) *apierrors.Sta
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, req.Body, maxBody))
 	if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
-		return apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("limit is %d", maxBody))
+		return apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("the limit is %d", maxBody))
 	}
 	if err != nil {
 		return apierrors.NewBadRequest("read the body: " + err.Error())
@@ -293,7 +293,7 @@ func (p *Proxy) roundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	case resp.StatusCode == http.StatusSwitchingProtocols && !p.options.Broken.CarryUpgrades:
 		resp.Body.Close()
-		return nil, errors.New("the server switched protocols, and this proxy carries requests and watches only")
+		return nil, errors.New("the server switched protocols, but this proxy supports only requests and watches")
 	case isRead:
 		p.reads.count(read.kind, resp.StatusCode, "")
 		p.options.Deletions.read(read.kind.client, read.request, req.URL.Query(), resp.StatusCode)

@@ -38,7 +38,7 @@ func Missing(ctx context.Context, reviews authorizationclient.SelfSubjectAccessR
 			case err == nil:
 				lacks[i] = !answer.Status.Allowed
 			case !errors.Is(err, context.Canceled):
-				failures[i] = fmt.Errorf("ask for the right to %s %s: %w", r.Verb, describe(r.Group, r.Resource), err)
+				failures[i] = fmt.Errorf("check the permission to %s %s: %w", r.Verb, describe(r.Group, r.Resource), err)
 				cancel()
 			}
 		})

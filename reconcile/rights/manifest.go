@@ -53,7 +53,7 @@ func ParseSubject(text string) (rbacv1.Subject, error) {
 			return rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: account}, nil
 		}
 	}
-	return rbacv1.Subject{}, fmt.Errorf("%q: want user:NAME, group:NAME or serviceaccount:NAMESPACE:NAME", text)
+	return rbacv1.Subject{}, fmt.Errorf("invalid subject %q: use user:NAME, group:NAME or serviceaccount:NAMESPACE:NAME", text)
 }
 
 func (r *Role) kind() string {

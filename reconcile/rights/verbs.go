@@ -50,7 +50,7 @@ func OfVerbs(names []string) ([]Need, error) {
 	for _, name := range names {
 		readings, known := verbs[name]
 		if !known {
-			return nil, fmt.Errorf("unknown verb %q: the verbs are %s", name, strings.Join(Verbs(), ", "))
+			return nil, fmt.Errorf("unknown command %q: use one of %s", name, strings.Join(Verbs(), ", "))
 		}
 		for _, r := range readings {
 			for _, verb := range r.verbs {

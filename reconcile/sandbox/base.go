@@ -69,7 +69,7 @@ func makeBase(base string) error {
 	if free, err := freeBytes(parent); err != nil {
 		return fmt.Errorf("%s: free space: %w", parent, err)
 	} else if free < minFree {
-		return fmt.Errorf("%s: %d MB free, %d MB needed", parent, free>>20, uint64(minFree)>>20)
+		return fmt.Errorf("%s: %d MB free, %d MB required", parent, free>>20, uint64(minFree)>>20)
 	}
 	if err := os.Mkdir(base, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
@@ -89,10 +89,10 @@ func checkParent(dir string) error {
 		return fmt.Errorf("%s: not a directory", dir)
 	}
 	if uid, ok := owner(info); !ok || (uid != 0 && uid != os.Getuid()) {
-		return fmt.Errorf("%s: belongs to another user (uid %d)", dir, uid)
+		return fmt.Errorf("%s: owned by another user (uid %d)", dir, uid)
 	}
 	if info.Mode().Perm()&0o022 != 0 && info.Mode()&fs.ModeSticky == 0 {
-		return fmt.Errorf("%s: writable to others (mode %v)", dir, info.Mode())
+		return fmt.Errorf("%s: writable by other users (mode %v)", dir, info.Mode())
 	}
 	return nil
 }
@@ -108,10 +108,10 @@ func checkBase(base string) error {
 		return fmt.Errorf("%s: not a directory (mode %v)", base, info.Mode())
 	}
 	if uid, ok := owner(info); !ok || uid != os.Getuid() {
-		return fmt.Errorf("%s: belongs to another user (uid %d)", base, uid)
+		return fmt.Errorf("%s: owned by another user (uid %d)", base, uid)
 	}
 	if info.Mode().Perm()&0o077 != 0 {
-		return fmt.Errorf("%s: open to others (mode %v), want 0700", base, info.Mode())
+		return fmt.Errorf("%s: accessible by other users (mode %v): use mode 0700", base, info.Mode())
 	}
 	return nil
 }

@@ -109,7 +109,7 @@ func (s *Sandbox) lastWordsLocked() string {
 	}
 	words := ": " + s.cmd.ProcessState.String()
 	if tail := logTail(s.log); tail != "" {
-		words += "\nlast lines of its log:\n" + tail
+		words += "\nlast log lines:\n" + tail
 	}
 	return words
 }

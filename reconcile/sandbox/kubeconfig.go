@@ -63,7 +63,7 @@ func (s *Sandbox) export(path string) error {
 }
 
 // ErrInUse says that a kubeconfig is that of a sandbox which is running.
-var ErrInUse = errors.New("it is the kubeconfig of a sandbox that is running")
+var ErrInUse = errors.New("in use by a running sandbox")
 
 // CheckKubeconfig reports, before a sandbox is started, why WriteKubeconfig would not
 // write to path. Its error wraps ErrInUse or fs.ErrExist where the file is somebody's.
@@ -87,9 +87,9 @@ func mayReplace(path string, own []byte, running func(Endpoint) bool) error {
 	ep, written := writtenFor(old)
 	switch {
 	case !written:
-		return fmt.Errorf("file exists and is not a sandbox's, or has been changed since: %w", fs.ErrExist)
+		return fmt.Errorf("file exists and was not written by a sandbox, or was modified: %w", fs.ErrExist)
 	case !bytes.Equal(ep.CA, own) && running(ep):
-		return fmt.Errorf("%w: name another file, or end that sandbox first", ErrInUse)
+		return fmt.Errorf("%w: use another file, or stop that sandbox first", ErrInUse)
 	}
 	return nil
 }

@@ -67,7 +67,7 @@ func checkOpenFiles() error {
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil || limit.Cur >= minOpenFiles {
 		return nil
 	}
-	return fmt.Errorf("no more than %d files may be open, and at least %d are needed: raise the limit with 'ulimit -n 1024'", limit.Cur, minOpenFiles)
+	return fmt.Errorf("open file limit %d is too low (at least %d required): raise it with 'ulimit -n 1024'", limit.Cur, minOpenFiles)
 }
 
 // ownSession starts the child in a session of its own: signals that a terminal

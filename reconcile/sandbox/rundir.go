@@ -55,7 +55,7 @@ func newDir(base string, candidates []string, prefix string) (*runDir, error) {
 
 	path := filepath.Join(base, prefix+strings.ToLower(rand.Text()[:8]))
 	if err := os.Mkdir(path, 0o700); err != nil {
-		return nil, fmt.Errorf("make run directory: %w", err)
+		return nil, fmt.Errorf("create run directory: %w", err)
 	}
 	d := &runDir{path: path}
 	if d.lock, err = createPrivate(d.file(wire.LockFile)); err == nil {

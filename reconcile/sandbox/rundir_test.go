@@ -32,7 +32,7 @@ func TestBaseMustBePrivate(t *testing.T) {
 				return err
 			}
 			return os.Chmod(base, 0o750)
-		}, "open to others"},
+		}, "accessible by other users"},
 		"link": {func(base string) error { return os.Symlink(parent, base) }, "not a directory"},
 		"file": {func(base string) error { return os.WriteFile(base, nil, 0o600) }, "not a directory"},
 	}
@@ -52,7 +52,7 @@ func TestBaseMustBePrivate(t *testing.T) {
 	if err := os.Chmod(parent, 0o777); err != nil {
 		t.Fatal(err)
 	}
-	if err := makeBase(filepath.Join(parent, "exchangeable")); err == nil || !strings.Contains(err.Error(), "writable to others") {
+	if err := makeBase(filepath.Join(parent, "exchangeable")); err == nil || !strings.Contains(err.Error(), "writable by other users") {
 		t.Errorf("below a directory that anybody may write: %v", err)
 	}
 	if err := makeBase("/" + strings.Repeat("x", maxSocketPath)); err == nil || !strings.Contains(err.Error(), "too long") {
@@ -257,7 +257,7 @@ func TestKubeconfigOfARunningSandbox(t *testing.T) {
 	if err := writeKubeconfig(path, other, isRunning); !errors.Is(err, ErrInUse) {
 		t.Errorf("while it runs: %v", err)
 	}
-	if err := CheckKubeconfig(path); !errors.Is(err, ErrInUse) || !strings.Contains(err.Error(), "name another file, or end that sandbox first") {
+	if err := CheckKubeconfig(path); !errors.Is(err, ErrInUse) || !strings.Contains(err.Error(), "use another file, or stop that sandbox first") {
 		t.Errorf("while it runs: %v", err)
 	}
 	if now, err := os.ReadFile(path); err != nil || string(now) != string(before) {

@@ -72,7 +72,7 @@ type SigningInputs struct {
 // call Close. Between both, Exited tells of a crash.
 func Start(ctx context.Context, opts Options) (*Sandbox, error) {
 	if os.Getenv(wire.Env) != "" {
-		return nil, fmt.Errorf("start sandbox: %s is set: this process was to become a child, but its main does not call controlplane.RunChild", wire.Env)
+		return nil, fmt.Errorf("start sandbox: %s is set, but the main function of this child process does not call controlplane.RunChild", wire.Env)
 	}
 	if opts.AuditLog != nil {
 		defer opts.AuditLog.Close() // the child has it then
@@ -133,7 +133,7 @@ func newConfig(opts Options) (*wire.Config, error) {
 		return nil, err
 	}
 	if opts.Audit == AuditNone && opts.AuditLog != nil {
-		return nil, errors.New("a file for the audit log is given, but no audit level")
+		return nil, errors.New("an audit log file requires an audit level")
 	}
 	config.Audit, config.AuditBytes = opts.Audit != AuditNone, opts.AuditLogBytes
 	return config, nil
@@ -224,7 +224,7 @@ func (s *Sandbox) await(ctx context.Context, events <-chan wire.Event, opts Opti
 			return fmt.Errorf("control plane is not ready: %w", context.Cause(ctx))
 		case event, ok := <-events:
 			if !ok {
-				return errors.New("control plane ended before it was ready")
+				return errors.New("control plane exited before it was ready")
 			}
 			switch event.Type {
 			case wire.Listening:
@@ -264,7 +264,7 @@ func (s *Sandbox) supervise(events <-chan wire.Event) {
 	_ = s.cmd.Wait()
 	s.mu.Lock()
 	if !s.closing {
-		s.exitErr = fmt.Errorf("control plane (pid %d) ended unexpectedly%s", s.PID(), s.lastWordsLocked())
+		s.exitErr = fmt.Errorf("control plane (pid %d) exited unexpectedly%s", s.PID(), s.lastWordsLocked())
 	}
 	s.mu.Unlock()
 	close(s.exited)

@@ -84,7 +84,7 @@ type Settler struct {
 func (s *Settler) Look() (busy []string, later []Due) {
 	l := s.look()
 	if l.busy.total() == 0 && l.moved {
-		l.busy.addf("something moved while this was looked at")
+		l.busy.addf("state changed during the check")
 	}
 	return l.busy.words(), l.later
 }
@@ -170,7 +170,7 @@ func (s *Settler) Wait(ctx context.Context) ([]Due, error) {
 
 func (l glance) moving(cause error) error {
 	if l.busy.total() == 0 {
-		l.busy.addf("nothing moves, but not for long enough to be sure")
+		l.busy.addf("idle, but not for long enough to be settled")
 	}
 	return &MovingError{Busy: l.busy.words(), Cause: cause, total: l.busy.total()}
 }

@@ -130,7 +130,7 @@ func TestAWriteIsMovingUntilItsEventIsHandled(t *testing.T) {
 		}
 		close(release)
 		synctest.Wait()
-		if busy, _ := s.Look(); len(busy) != 1 || !strings.Contains(busy[0], "its watch event has not arrived") {
+		if busy, _ := s.Look(); len(busy) != 1 || !strings.Contains(busy[0], "waiting for its watch event") {
 			t.Fatalf("after the answer: busy %q", busy)
 		}
 		l.change(func() { l.seen["web-1@7"] = true })

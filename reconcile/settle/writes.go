@@ -161,13 +161,13 @@ func (w *Writes) look(deliveries Deliveries) (busy reasons, generation uint64) {
 				busy.more++
 				continue
 			}
-			busy.addf("%s: %s %s has been written, its watch event has not arrived", p.controller, p.verb, p.object)
+			busy.addf("%s: %s %s: waiting for its watch event", p.controller, p.verb, p.object)
 		}
 	}
 	clear(w.pending[len(kept):])
 	w.pending = kept
 	if w.inFlight > 0 {
-		busy.addf("%d write(s) under way", w.inFlight)
+		busy.addf("%d write(s) in flight", w.inFlight)
 	}
 	return busy, w.generation
 }

@@ -72,7 +72,7 @@ func hookOf(hooks map[string]genericapiserver.PostStartHookConfigEntry, name str
 	}
 	field := reflect.ValueOf(&entry).Elem().FieldByName("hook")
 	if !field.IsValid() || field.Type() != reflect.TypeFor[genericapiserver.PostStartHookFunc]() {
-		return nil, errors.New("kube-apiserver's post-start hooks have another layout")
+		return nil, errors.New("unexpected layout of kube-apiserver's post-start hooks")
 	}
 	return *(*genericapiserver.PostStartHookFunc)(unsafe.Pointer(field.UnsafeAddr())), nil
 }

@@ -53,7 +53,7 @@ func (c *child) startEtcd(failed chan<- error) error {
 	case err := <-etcd.Err():
 		return fmt.Errorf("start etcd: %w", err)
 	case <-etcd.Server.StopNotify():
-		return errors.New("start etcd: stopped by itself")
+		return errors.New("start etcd: stopped unexpectedly")
 	case <-time.After(etcdStartTimeout):
 		return fmt.Errorf("start etcd: not ready after %v", etcdStartTimeout)
 	}

@@ -143,9 +143,9 @@ func locked(t *testing.T, dir string) bool {
 
 func TestEndOfTheChildIsReported(t *testing.T) {
 	for sig, want := range map[syscall.Signal]string{
-		syscall.SIGTERM: `ended unexpectedly: control plane got signal "terminated"`,
-		syscall.SIGKILL: "signal: killed\nlast lines of its log:\n",
-		syscall.SIGABRT: "exit status 2\nlast lines of its log:\nSIGABRT: abort\n",
+		syscall.SIGTERM: `exited unexpectedly: control plane got signal "terminated"`,
+		syscall.SIGKILL: "signal: killed\nlast log lines:\n",
+		syscall.SIGABRT: "exit status 2\nlast log lines:\nSIGABRT: abort\n",
 	} {
 		t.Run(sig.String(), func(t *testing.T) {
 			t.Parallel()

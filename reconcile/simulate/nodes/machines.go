@@ -53,7 +53,7 @@ func (n *Nodes) create(ctx context.Context) (string, error) {
 		return err
 	})
 	if err != nil {
-		return "", fmt.Errorf("ask for the server's version: %w", err)
+		return "", fmt.Errorf("get the server version: %w", err)
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(podWorkers)

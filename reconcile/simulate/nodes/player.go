@@ -98,7 +98,7 @@ func (p *player[T]) handler() cache.ResourceEventHandler {
 func (p *player[T]) enqueue(obj T) {
 	key := cache.MetaObjectToName(obj).String()
 	if !p.idle(obj) {
-		p.note(key, "waits for its turn")
+		p.note(key, "queued")
 	}
 	p.queue.Add(key)
 }
@@ -162,7 +162,7 @@ func (p *player[T]) look(ctx context.Context, key string) {
 		p.queue.AddAfter(key, wait)
 		return
 	}
-	p.note(key, "stage "+stage.Name()+" is being played")
+	p.note(key, "stage "+stage.Name()+" is being applied")
 	generation = p.generation(key)
 	changed, err := p.play(ctx, key, obj, stage)
 	switch {
@@ -177,7 +177,7 @@ func (p *player[T]) look(ctx context.Context, key string) {
 	}
 	p.queue.Forget(key)
 	if changed {
-		p.note(key, "stage "+stage.Name()+" was played, its event has not come")
+		p.note(key, "stage "+stage.Name()+" was applied, waiting for its watch event")
 		return
 	}
 	p.rest(key, generation)

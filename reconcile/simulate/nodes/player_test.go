@@ -150,7 +150,7 @@ func (s *stand) expect(t *testing.T, when string, patches int, busy ...string) {
 
 func TestPlayerIsBusyUntilItsWriteComesBack(t *testing.T) {
 	runPlayer(t, []string{stageDoc("begin", "Pending", "Running", "0")}, func(s *stand) {
-		const awaits = "pod n/p: stage begin was played, its event has not come"
+		const awaits = "pod n/p: stage begin was applied, waiting for its watch event"
 		s.deliver()
 		s.expect(t, "after the stage", 1, awaits)
 		s.again()

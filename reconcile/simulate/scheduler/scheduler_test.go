@@ -41,8 +41,8 @@ func TestBusyComparesWithAnotherObserver(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{
-		"pod n/bound: is bound, its node has not heard of it",
-		"pod n/new: has not come to the scheduler",
+		"pod n/bound: bound, not yet seen by its node",
+		"pod n/new: not yet seen by the scheduler",
 	}
 	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
 		got := s.Busy()

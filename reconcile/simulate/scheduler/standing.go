@@ -112,8 +112,8 @@ func (s *Scheduler) survey() ([]standing, bool) {
 		work string
 	}{
 		{queue.InFlightPods(), "is being scheduled"},
-		{queue.PodsInActiveQ(), "waits to be scheduled"},
-		{queue.PodsInBackoffQ(), "waits to be scheduled again"},
+		{queue.PodsInActiveQ(), "waiting to be scheduled"},
+		{queue.PodsInBackoffQ(), "waiting to be retried"},
 		{queue.UnschedulablePods(), ""},
 		{queue.PendingPodGroupPods(), ""},
 		{queue.IncompletePodGroupPodsPods(), ""},
@@ -142,9 +142,9 @@ func (s *Scheduler) survey() ([]standing, bool) {
 			here, err := s.lister.Pods(pod.Namespace).Get(pod.Name)
 			switch {
 			case err != nil || here.UID != pod.UID:
-				note(standing{pod: pod, work: "has not come to the scheduler"})
+				note(standing{pod: pod, work: "not yet seen by the scheduler"})
 			case here.Spec.NodeName != "":
-				note(standing{pod: pod, work: "is bound, its node has not heard of it"})
+				note(standing{pod: pod, work: "bound, not yet seen by its node"})
 			}
 		}
 	}
@@ -157,17 +157,17 @@ func (s *Scheduler) survey() ([]standing, bool) {
 func (s *Scheduler) outsideQueues(sched *scheduler.Scheduler, pod *corev1.Pod, binding map[types.UID]time.Time) standing {
 	if !responsible(sched, pod) {
 		return standing{pod: pod, reason: ReasonOtherScheduler,
-			message: fmt.Sprintf("its scheduler %q is not simulated", pod.Spec.SchedulerName)}
+			message: fmt.Sprintf("scheduler %q is not simulated", pod.Spec.SchedulerName)}
 	}
 	if assumed, err := sched.Cache.IsAssumedPod(pod); err != nil || !assumed {
-		return standing{pod: pod, work: "has not come to the scheduling queue"}
+		return standing{pod: pod, work: "not yet in the scheduling queue"}
 	}
 	s.bindingMu.Lock()
 	since, ok := s.binding[pod.UID]
 	dry := s.boundDry[cache.MetaObjectToName(pod)]
 	s.bindingMu.Unlock()
 	if dry {
-		return standing{pod: pod, reason: ReasonDry, message: "it was bound in a dry run"}
+		return standing{pod: pod, reason: ReasonDry, message: "bound in a dry run"}
 	}
 	now := s.now()
 	if !ok {
@@ -176,7 +176,7 @@ func (s *Scheduler) outsideQueues(sched *scheduler.Scheduler, pod *corev1.Pod, b
 	binding[pod.UID] = since
 	if now.Sub(since) > stalledAfter {
 		return standing{pod: pod, reason: ReasonStalled,
-			message: "a node is chosen, but the binding waits for something, probably for volumes"}
+			message: "node chosen, waiting to be bound, probably for volumes"}
 	}
 	return standing{pod: pod, work: "is being bound"}
 }

@@ -301,11 +301,11 @@ func (s *Storage) Busy() []string {
 	for claim, volume := range s.asked {
 		// With the volume there, the rest is persistentvolume-binder's.
 		if _, ok, err := s.volumes.GetByKey(volume); err == nil && !ok {
-			reasons = append(reasons, "persistentvolumeclaim "+claim+": waits for its volume")
+			reasons = append(reasons, "persistentvolumeclaim "+claim+": waiting for its volume")
 		}
 	}
 	for volume := range s.released {
-		reasons = append(reasons, "persistentvolume "+volume+": is to be deleted")
+		reasons = append(reasons, "persistentvolume "+volume+": waiting for deletion")
 	}
 	slices.Sort(reasons)
 	return reasons

@@ -81,7 +81,7 @@ func TestBusy(t *testing.T) {
 	if err := s.Start(ctx); err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"persistentvolume released: is to be deleted", "persistentvolumeclaim n/mine: waits for its volume"}
+	want := []string{"persistentvolume released: waiting for deletion", "persistentvolumeclaim n/mine: waiting for its volume"}
 	if got := s.Busy(); !slices.Equal(got, want) {
 		t.Errorf("busy with %q, want %q", got, want)
 	}

@@ -48,7 +48,7 @@ func RemoveRunDir(dir string) error {
 		return nil
 	}
 	if !IsRunDir(dir) {
-		return fmt.Errorf("remove %s: not a sandbox's run directory", dir)
+		return fmt.Errorf("remove %s: not a sandbox run directory", dir)
 	}
 	removeExported(dir)
 	var err error

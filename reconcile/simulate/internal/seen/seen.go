@@ -101,7 +101,7 @@ func (m *Mark) Wait(ctx context.Context, version string) error {
 		select {
 		case <-risen:
 		case <-ctx.Done():
-			return fmt.Errorf("wait for resourceVersion %s: %w", version, context.Cause(ctx))
+			return fmt.Errorf("wait for resourceVersion %s in the cache: %w", version, context.Cause(ctx))
 		}
 	}
 }
