@@ -115,7 +115,7 @@ func TestTheBrakeHoldsWhatWasApproved(t *testing.T) {
 func TestTheBrakeHoldsWhatIsLookedAtAgain(t *testing.T) {
 	for why, meanwhile := range map[string]func(*Gate){
 		"the circuit breaker was tripped: to look": func(g *Gate) { g.Brake("to look") },
-		"the session is ending":                   (*Gate).Close,
+		"the session is ending":                    (*Gate).Close,
 	} {
 		w := newWorld(t, Options{Ask: true})
 		done := w.start(w.remove("web-1"))
