@@ -11,14 +11,13 @@ import (
 	"strconv"
 )
 
-// maxSocketPath is the shortest limit on the path of a unix socket: 104 bytes
-// with the final zero on darwin (108 on linux).
+// maxSocketPath is the shortest limit for the path of a unix socket: 104 bytes
+// including the final zero on darwin (108 on linux).
 const maxSocketPath = 103
 
-// Directories lists where sockets may lie, best first. Processes listen in the
-// first usable one, and are looked for in all: another shell of this user may
-// have another environment. Where KCTL_CTRL_ATTACH_DIR is set, it is the only
-// one.
+// Directories lists where sockets may be, best first. Processes listen in the first
+// usable one and are looked for in all, because another shell of this user may have a
+// different environment. If KCTL_CTRL_ATTACH_DIR is set, it is the only one.
 func Directories(getenv func(string) string) []string {
 	if dir := getenv("KCTL_CTRL_ATTACH_DIR"); filepath.IsAbs(dir) {
 		return []string{dir}
@@ -45,7 +44,8 @@ func Directories(getenv func(string) string) []string {
 	return dirs
 }
 
-// makeDirectory makes dir and, if need be, its parent, both for this user alone.
+// makeDirectory creates dir and, if necessary, its parent, both accessible by this user
+// only.
 func makeDirectory(dir string) error {
 	parent := filepath.Dir(dir)
 	if err := os.Mkdir(parent, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
@@ -57,9 +57,8 @@ func makeDirectory(dir string) error {
 	return checkDirectory(dir)
 }
 
-// checkDirectory refuses a directory that is a link, belongs to somebody else or
-// is open to others, and one in which somebody else could put theirs in its
-// place.
+// checkDirectory rejects a directory that is a symbolic link, owned by another user or
+// accessible by others, and one that another user could replace.
 func checkDirectory(dir string) error {
 	info, err := os.Lstat(dir)
 	if err != nil {

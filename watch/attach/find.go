@@ -21,17 +21,17 @@ import (
 
 const (
 	suffix = ".sock"
-	// greeting is how long a process may take to say who it is. One that is
-	// stopped (SIGSTOP, a debugger) does not answer, and is left alone.
+	// greeting is how long a process may take to identify itself. A stopped process
+	// (SIGSTOP, a debugger) does not respond and is skipped.
 	greeting = 2 * time.Second
 )
 
-// ownName is that of a socket that Listen made; others in the directory may be
-// somebody else's.
+// ownName is the name of a socket that Listen created; others in the directory are not
+// touched.
 var ownName = regexp.MustCompile(`^[0-9]+-[a-z0-9]{4}\.sock$`)
 
-// sweep removes from a directory the sockets of processes that are gone: those at
-// which nobody listens.
+// sweep removes the sockets of processes that no longer exist: those that nobody
+// listens on.
 func sweep(dir string) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -51,8 +51,8 @@ func sweep(dir string) {
 	}
 }
 
-// Peer is a process that can be asked. It is a Host whose every answer goes over
-// a connection of its own.
+// Peer is a process that can be queried. It is a Host that opens a connection per
+// request.
 type Peer struct {
 	path    string
 	process state.Process
@@ -60,9 +60,9 @@ type Peer struct {
 
 var _ Host = (*Peer)(nil)
 
-// Find gives the processes that answer, the one that started last first, and
-// removes the sockets of those that are gone. Of those that listen and do not
-// answer, silent says why, a sentence each.
+// Find returns the processes that respond, the one started last first, and removes the
+// sockets of processes that no longer exist. silent explains, one sentence each, which
+// listening processes do not respond.
 func Find(ctx context.Context, directories []string) (peers []*Peer, silent []string) {
 	for _, dir := range directories {
 		if checkDirectory(dir) != nil {
@@ -106,23 +106,23 @@ func (p *Peer) greet(ctx context.Context) error {
 	return err
 }
 
-// Process is what it said of itself when it was found.
+// Process is how it identified itself when it was found.
 func (p *Peer) Process() state.Process { return p.process }
 
-// Queues asks for the process's queues.
+// Queues requests the process's queues.
 func (p *Peer) Queues(ctx context.Context, q QueueQuery) ([]state.QueueStats, error) {
 	a, err := p.ask(ctx, question{Ask: "queues", Queues: &q})
 	return a.Queues, err
 }
 
-// Informers asks for the process's informers.
+// Informers requests the process's informers.
 func (p *Peer) Informers(ctx context.Context) ([]state.StoreStats, error) {
 	a, err := p.ask(ctx, question{Ask: "informers"})
 	return a.Informers, err
 }
 
-// Cache asks what an informer of the process holds. The error is a
-// *NotFoundError where it has none of the type.
+// Cache requests the contents of an informer. The error is a *NotFoundError if it has
+// none for the type.
 func (p *Peer) Cache(ctx context.Context, q CacheQuery) (state.CacheView, error) {
 	a, err := p.ask(ctx, question{Ask: "cache", Cache: &q})
 	if err != nil || a.Cache == nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
-// oldestKeys keeps the keys that have been longest in their phase, of as many as
-// there are: a queue can hold a hundred thousand.
+// oldestKeys keeps the keys that have been in their phase longest; a queue can contain
+// a hundred thousand.
 type oldestKeys struct {
 	limit int
 	more  int
@@ -31,8 +31,7 @@ func (o *oldestKeys) add(k *state.Key) {
 	}
 }
 
-// keys gives copies without their history, the oldest first, and the number of
-// those left out.
+// keys returns copies without history, oldest first, and the number of keys left out.
 func (o *oldestKeys) keys() ([]state.Key, int) {
 	slices.SortFunc(o.heap, before)
 	keys := make([]state.Key, len(o.heap))
@@ -47,7 +46,7 @@ func before(a, b *state.Key) int {
 	return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.Key, b.Key))
 }
 
-// keyHeap has the key on top that goes first where there is no room.
+// keyHeap has on top the key that is evicted first.
 type keyHeap []*state.Key
 
 func (h keyHeap) Len() int           { return len(h) }

@@ -4,8 +4,8 @@ package attach
 
 import "io/fs"
 
-// Elsewhere nobody's ownership of a file can be told this way: no directory is
-// usable, and nobody attaches.
+// File ownership cannot be checked this way on other systems: no directory is usable,
+// and attaching is not supported.
 
 func ours(fs.FileInfo) bool { return false }
 

@@ -9,14 +9,14 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
-// protocol is the version of what is said over the socket.
+// protocol is the version of the protocol.
 const protocol = 1
 
-// maxQuestion bounds a question, in bytes.
+// maxQuestion bounds a request, in bytes.
 const maxQuestion = 64 << 10
 
-// Host answers about the process it is in. Its methods are called on any
-// goroutine, several at a time; their context ends when the asker goes away.
+// Host answers requests about its process. Its methods are safe for concurrent use;
+// their context ends when the client disconnects.
 type Host interface {
 	Process() state.Process
 	Queues(context.Context, QueueQuery) ([]state.QueueStats, error)
@@ -24,31 +24,31 @@ type Host interface {
 	Cache(context.Context, CacheQuery) (state.CacheView, error)
 }
 
-// QueueQuery asks for queues.
+// QueueQuery requests queues.
 type QueueQuery struct {
-	// Keys is how many keys of each queue are wanted; zero is none.
+	// Keys is the maximum number of keys per queue; zero means none.
 	Keys int `json:"keys,omitempty"`
 }
 
-// CacheQuery asks what an informer holds.
+// CacheQuery requests the contents of an informer.
 type CacheQuery struct {
-	// Type is as the user wrote it: "pods", "deploy", "deployments.apps".
+	// Type as the user typed it: "pods", "deploy", "deployments.apps".
 	Type string `json:"type"`
-	// Namespace and Name narrow it; empty is all.
+	// Namespace and Name restrict it; empty means all.
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name,omitempty"`
-	// Whole asks for the objects and not only their metadata.
+	// Whole requests complete objects instead of metadata.
 	Whole bool `json:"whole,omitempty"`
-	// Compare asks the server too, and Wait is how long the store may take to
-	// get where the server is, in nanoseconds.
+	// Compare also reads from the server; Wait is how long the store may take to catch
+	// up with the server, in nanoseconds.
 	Compare bool          `json:"compare,omitempty"`
 	Wait    time.Duration `json:"wait,omitempty"`
 	// Sync is how long the informer may take to sync, in nanoseconds.
 	Sync time.Duration `json:"sync,omitempty"`
 }
 
-// NotFoundError says that there is nothing under a name: a kind of answer, as
-// opposed to a failure.
+// NotFoundError means that nothing has the requested name: a result, as opposed to a
+// failure.
 type NotFoundError struct{ Text string }
 
 func (e *NotFoundError) Error() string { return e.Text }

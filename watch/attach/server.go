@@ -19,15 +19,14 @@ import (
 )
 
 const (
-	// maxAskers bounds the connections that are served side by side; others
-	// wait.
+	// maxAskers bounds the connections served concurrently; others wait.
 	maxAskers = 8
-	// patience is how long a question may take to arrive, and a slow reader to
-	// take the next part of an answer.
+	// patience is how long a request may take to arrive, and how long a slow reader may
+	// block the next part of a response.
 	patience = 10 * time.Second
 )
 
-// Server answers on this process's socket.
+// Server responds on this process's socket.
 type Server struct {
 	host     Host
 	path     string
@@ -42,9 +41,9 @@ type Server struct {
 	closed bool
 }
 
-// Listen starts answering on a socket in the first of the directories that is
-// usable, which it makes if need be, and from which it removes the sockets of
-// processes that were killed. Close ends it.
+// Listen starts responding on a socket in the first usable directory, which it creates
+// if necessary and from which it removes the sockets of killed processes. Close ends
+// it.
 func Listen(host Host, directories []string) (*Server, error) {
 	var errs []error
 	for _, dir := range directories {
@@ -71,7 +70,7 @@ func listenIn(host Host, dir string) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	listener.SetUnlinkOnClose(false) // it goes by another name soon
+	listener.SetUnlinkOnClose(false) // it is renamed below
 	if err = os.Chmod(making, 0o600); err == nil {
 		err = os.Rename(making, path)
 	}
@@ -84,8 +83,8 @@ func listenIn(host Host, dir string) (*Server, error) {
 	return s, nil
 }
 
-// Close removes the socket, ends the connections and waits until no question is
-// being answered. Closing again does nothing.
+// Close removes the socket, ends the connections and waits until no request is being
+// processed. Closing again does nothing.
 func (s *Server) Close() error {
 	s.mu.Lock()
 	if s.closed {
@@ -111,7 +110,7 @@ func (s *Server) accept() {
 	for {
 		c, err := s.listener.Accept()
 		if err != nil {
-			return // closed; a unix socket has no passing errors but a lack of files
+			return // closed; accepting on a unix socket has no transient errors except for a lack of file descriptors
 		}
 		select {
 		case s.slots <- struct{}{}:
@@ -147,8 +146,8 @@ func (s *Server) drop(c net.Conn) {
 	_ = c.Close()
 }
 
-// serve answers one question. A bad one gets an answer too, where it is known
-// what that could be.
+// serve processes one request. Invalid requests get a response, too, if the client can
+// understand one.
 func (s *Server) serve(c net.Conn) {
 	_ = c.SetReadDeadline(time.Now().Add(patience))
 	line, err := bufio.NewReaderSize(io.LimitReader(c, maxQuestion), 4096).ReadBytes('\n')
@@ -157,7 +156,7 @@ func (s *Server) serve(c net.Conn) {
 	}
 	ctx, cancel := context.WithCancel(s.ctx)
 	defer cancel()
-	go func() { // the asker says nothing more: an end of reading is its going away
+	go func() { // the client sends nothing more: the end of reading means that it disconnected
 		_ = c.SetReadDeadline(time.Time{})
 		_, _ = io.Copy(io.Discard, c)
 		cancel()
@@ -169,7 +168,7 @@ func (s *Server) serve(c net.Conn) {
 	_ = json.NewEncoder(&patientWriter{c}).Encode(reply(ctx, s.host, q))
 }
 
-// patientWriter gives each part of an answer its time.
+// patientWriter applies the timeout to each part of a response.
 type patientWriter struct{ c net.Conn }
 
 func (w *patientWriter) Write(p []byte) (int, error) {

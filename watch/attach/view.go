@@ -7,9 +7,8 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
-// QueuesOf gives the queues of this process's own loops at a moment. Of each
-// queue at most keys live keys are named, those that have stood longest in their
-// phase first; zero is none.
+// QueuesOf returns the queues of this process's controllers. Of each queue it lists at
+// most keys live keys, those longest in their phase first; zero lists none.
 func QueuesOf(s *state.Snapshot, now time.Time, keys int) []state.QueueStats {
 	rows := []state.QueueStats{}
 	for q := range queuesOf(s) {
@@ -29,8 +28,8 @@ func QueuesOf(s *state.Snapshot, now time.Time, keys int) []state.QueueStats {
 	return rows
 }
 
-// queuesOf gives the queues of the loops that run, also those in which nothing
-// has stood yet, of which the journal says nothing.
+// queuesOf returns the queues of running controllers, including queues that never had a
+// key, which the journal does not contain.
 func queuesOf(s *state.Snapshot) iter.Seq[*state.Queue] {
 	return func(yield func(*state.Queue) bool) {
 		for _, c := range s.Controllers.All() {
@@ -50,7 +49,7 @@ func queuesOf(s *state.Snapshot) iter.Seq[*state.Queue] {
 
 func counter(n uint64) *state.Counter { return &state.Counter{Total: n} }
 
-// live fills in what depends on the keys that are in the queue now.
+// live fills in what depends on the keys currently in the queue.
 func live(row *state.QueueStats, s *state.Snapshot, now time.Time, keys int) {
 	var unfinished, longest, oldest time.Duration
 	named := &oldestKeys{limit: keys}
@@ -75,8 +74,8 @@ func live(row *state.QueueStats, s *state.Snapshot, now time.Time, keys int) {
 	}
 }
 
-// InformersOf completes what the stores say with what the journal knows of them.
-// Informers of one type share a journal row: what it counts goes to each.
+// InformersOf adds the journal's data to the stores' statistics. Informers of one type
+// share a journal row: its counts are added to each.
 func InformersOf(s *state.Snapshot, stores []state.StoreStats) []state.StoreStats {
 	rows := make([]state.StoreStats, len(stores))
 	for i, store := range stores {

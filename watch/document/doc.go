@@ -1,15 +1,15 @@
-// Package document holds the answers of kctl-ctrl as data: what `diff`, `why`,
-// `tree` and `cascade` print, in every output format, and what the TUI shows of them.
+// Package document defines the results of kctl-ctrl as data: what `diff`, `why`, `tree`
+// and `cascade` print, in every output format, and what the TUI shows of them.
 //
-//	Plan                  what a change does to a cluster once its controllers are done
-//	Why, WhyStory         why an object is not as its spec says, and who is at it
-//	OwnerTree, Cascade    owners and dependents, and what a deletion takes along
+//	Plan                  the effects of a change on a cluster once its controllers have settled
+//	Why, WhyStory         why an object is in its current state, and what controllers do with it
+//	OwnerTree, Cascade    owners and dependents, and the effects of a deletion
 //
-// It is a leaf beside watch/state, whose terms it uses: packages that find answers
-// (reconcile/plan, watch/owners, watch/diagnosis) and packages that show them (render,
-// tui) meet here without knowing each other. The JSON fields are the program's
-// output: they keep their names.
+// It is a leaf next to watch/state, whose terms it uses: packages that compute results
+// (reconcile/plan, watch/owners, watch/diagnosis) and packages that display them
+// (render, tui) share it without importing each other. The JSON fields are the
+// program's output format: they keep their names.
 //
-// Documents are plain values. Lists are sorted and never nil where a field says so;
-// values of Secrets were removed by watch/redact before.
+// Documents are plain values. Lists are sorted, and never nil where a field says so;
+// watch/redact has removed the values of Secrets before.
 package document

@@ -6,18 +6,18 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
-// OwnerTreeKind and CascadeKind name the documents of the owner graph.
+// OwnerTreeKind and CascadeKind are the kinds of the documents of the owner graph.
 const (
 	OwnerTreeKind = "OwnerTree"
 	CascadeKind   = "Cascade"
 )
 
-// OwnedObject is an object as the garbage collector knows it: its metadata.
+// OwnedObject is an object's metadata as the garbage collector uses it.
 type OwnedObject struct {
 	state.Ref
 	Kind    string    `json:"kind"`
 	Created time.Time `json:"created,omitzero"`
-	// Deleting is its deletionTimestamp: with a grace period a time to come.
+	// Deleting is its deletionTimestamp, which is in the future during a grace period.
 	Deleting   time.Time  `json:"deleting,omitzero"`
 	Finalizers []string   `json:"finalizers,omitempty"`
 	Owners     []OwnerRef `json:"owners,omitempty"`
@@ -38,40 +38,40 @@ type OwnerRef struct {
 	Name       string `json:"name"`
 	UID        string `json:"uid"`
 	Controller bool   `json:"controller,omitempty"`
-	// BlockOwnerDeletion makes a foreground deletion of the owner wait.
+	// BlockOwnerDeletion makes a foreground deletion of the owner wait for the
+	// dependent.
 	BlockOwnerDeletion bool `json:"blockOwnerDeletion,omitempty"`
 }
 
-// OwnerVerdict is what the garbage collector makes of an owner reference when
-// it looks the owner up by apiVersion, kind and name, in the namespace of the
-// dependent.
+// OwnerVerdict is the garbage collector's decision about an owner reference, after
+// looking up the owner by apiVersion, kind and name in the dependent's namespace.
 type OwnerVerdict string
 
 const (
-	// OwnerPresent: the owner is there, and keeps its dependent.
+	// OwnerPresent: the owner exists and keeps its dependent.
 	OwnerPresent OwnerVerdict = "present"
-	// OwnerWaiting: the owner is being deleted in the foreground and waits for
-	// its dependents; it keeps none.
+	// OwnerWaiting: the owner is being deleted in the foreground and waits for its
+	// dependents; it does not keep them.
 	OwnerWaiting OwnerVerdict = "waiting"
-	// OwnerAbsent: nothing with that name and uid is where GC looks. A
-	// dependent all of whose owners are absent is deleted.
+	// OwnerAbsent: no object with that name and UID exists where GC looks. A dependent
+	// whose owners are all absent is deleted.
 	OwnerAbsent OwnerVerdict = "absent"
-	// OwnerUnresolvable: the API server does not serve the kind now. GC tries
-	// again for ever, and neither deletes nor changes the dependent.
+	// OwnerUnresolvable: the API server does not serve the kind now. GC retries
+	// indefinitely and neither deletes nor changes the dependent.
 	OwnerUnresolvable OwnerVerdict = "unresolvable"
-	// OwnerInvalid: a cluster-scoped object names a namespaced owner. GC gives
-	// up on the dependent.
+	// OwnerInvalid: a cluster-scoped object names a namespaced owner. GC stops
+	// processing the dependent.
 	OwnerInvalid OwnerVerdict = "invalid"
 	// OwnerUnknown: the owner could not be read here.
 	OwnerUnknown OwnerVerdict = "unknown"
 )
 
-// OwnerEdge is how an object hangs on the owner above it in a tree.
+// OwnerEdge is an object's reference to the owner above it in a tree.
 type OwnerEdge struct {
 	Controller         bool         `json:"controller,omitempty"`
 	BlockOwnerDeletion bool         `json:"blockOwnerDeletion,omitempty"`
 	Verdict            OwnerVerdict `json:"verdict"`
-	// Why is for people, and empty where the owner is present.
+	// Why is for people; empty if the owner is present.
 	Why string `json:"why,omitempty"`
 }
 
@@ -80,22 +80,22 @@ type OwnerNode struct {
 	Object OwnedObject `json:"object"`
 	// Edge is nil for a root.
 	Edge *OwnerEdge `json:"edge,omitempty"`
-	// Status is nil where it was not read, or the kind has none.
+	// Status is nil if it was not read or the kind has none.
 	Status *ObjectStatus `json:"status,omitempty"`
-	// Target marks the object that was asked for where owners stand above it.
+	// Target marks the requested object if its owners are shown above it.
 	Target bool `json:"target,omitempty"`
-	// Absent marks an owner that is known from references to it only.
+	// Absent marks an owner that is known only from references to it.
 	Absent bool `json:"absent,omitempty"`
-	// Repeated: its dependents are shown where it came first. Cycle: it is one
-	// of its own owners, directly or not, and stands above as well.
+	// Repeated: its dependents are shown at its first occurrence. Cycle: it is one of
+	// its own owners, directly or indirectly, and is shown above, too.
 	Repeated bool `json:"repeated,omitempty"`
 	Cycle    bool `json:"cycle,omitempty"`
-	// Hidden counts the direct dependents that a bound on the depth leaves out.
+	// Hidden counts the direct dependents that the depth limit leaves out.
 	Hidden     int          `json:"hidden,omitempty"`
 	Dependents []*OwnerNode `json:"dependents,omitempty"`
 }
 
-// Walk calls visit for the node and everything below it, top down.
+// Walk calls visit for the node and all nodes below it, top down.
 func (n *OwnerNode) Walk(visit func(*OwnerNode)) {
 	visit(n)
 	for _, d := range n.Dependents {
@@ -113,9 +113,9 @@ const (
 	HealthFailed      Health = "failed"
 )
 
-// ObjectStatus is an object's status in the words of its kind.
+// ObjectStatus is an object's status in the terms of its kind.
 type ObjectStatus struct {
-	// Ready is "2/3", "True" or "False", or empty for a kind without such.
+	// Ready is "2/3", "True" or "False", or empty for kinds without readiness.
 	Ready string `json:"ready,omitempty"`
 	// State is a word: "Running", "CrashLoopBackOff", "Available".
 	State   string `json:"state,omitempty"`
@@ -123,31 +123,31 @@ type ObjectStatus struct {
 	Health  Health `json:"health,omitempty"`
 }
 
-// ReadCost is what an answer cost the API server.
+// ReadCost is the load that a result caused on the API server.
 type ReadCost struct {
 	Requests int64 `json:"requests"`
-	// Bytes are those of the answers, uncompressed.
+	// Bytes counts response bodies, uncompressed.
 	Bytes int64 `json:"bytes"`
-	// Types were listed, Objects were seen in them.
+	// Types were listed, with Objects in them.
 	Types    int           `json:"types"`
 	Objects  int           `json:"objects"`
 	Duration time.Duration `json:"-"`
 }
 
-// ReadGap names something that could not be read: the answer is partial.
+// ReadGap is something that could not be read: the result is partial.
 type ReadGap struct {
-	// Type is "secrets" or "widgets.shop.example", or an API group with its
-	// version where nothing in it could be discovered.
+	// Type is "secrets" or "widgets.shop.example", or an API group with its version if
+	// nothing in it could be discovered.
 	Type      string `json:"type"`
 	Namespace string `json:"namespace,omitempty"`
-	// Name is set where one object could not be read.
+	// Name is set if a single object could not be read.
 	Name string `json:"name,omitempty"`
 	// Reason is "forbidden", "unavailable", "budget" or "failed".
 	Reason  string `json:"reason"`
 	Message string `json:"message"`
 }
 
-// OwnerTree is the answer of one cluster.
+// OwnerTree is the result for one cluster.
 type OwnerTree struct {
 	// Context is the kubeconfig's name for the cluster.
 	Context string       `json:"context"`
@@ -160,7 +160,7 @@ type OwnerTree struct {
 	Cost          ReadCost `json:"cost"`
 }
 
-// OwnerTreeList is what `tree` prints for programs.
+// OwnerTreeList is the machine-readable output of `tree`.
 type OwnerTreeList struct {
 	APIVersion string      `json:"apiVersion"`
 	Kind       string      `json:"kind"`
@@ -176,55 +176,55 @@ const (
 	CascadeOrphan     CascadePolicy = "Orphan"
 )
 
-// CascadeFate is what becomes of an object.
+// CascadeFate is what happens to an object.
 type CascadeFate string
 
 const (
-	// FateDeleted: it goes, with nothing in the way.
+	// FateDeleted: it is deleted; nothing blocks it.
 	FateDeleted CascadeFate = "deleted"
-	// FateHeld: it is marked for deletion, and goes when the finalizers in
-	// HeldBy have been removed by whoever serves them.
+	// FateHeld: it is marked for deletion, and deleted once the finalizers in HeldBy
+	// are removed.
 	FateHeld CascadeFate = "held"
-	// FateBehind: it goes only after those in Behind, which are held.
+	// FateBehind: it is deleted only after the objects in Behind, which are held.
 	FateBehind CascadeFate = "behind"
-	// FateSurvives: it stays, and loses the references in Dropped.
+	// FateSurvives: it remains and loses the references in Dropped.
 	FateSurvives CascadeFate = "survives"
-	// FateOrphaned: it stays, and nobody owns it any more.
+	// FateOrphaned: it remains without an owner.
 	FateOrphaned CascadeFate = "orphaned"
-	// FateStuck: GC cannot decide and tries for ever; the object stays.
+	// FateStuck: GC cannot decide and retries indefinitely; the object remains.
 	FateStuck CascadeFate = "stuck"
 	// FateUnknown: it depends on an owner that could not be read here.
 	FateUnknown CascadeFate = "unknown"
 )
 
-// Cascade is what a deletion does, by the garbage collector's own rules.
+// Cascade is the effect of a deletion by the garbage collector's rules.
 type Cascade struct {
 	APIVersion string        `json:"apiVersion"`
 	Kind       string        `json:"kind"`
 	Context    string        `json:"context"`
 	Policy     CascadePolicy `json:"policy"`
 	Targets    []state.Ref   `json:"targets"`
-	// Complete is false where Gaps hide something that may be concerned.
+	// Complete is false if Gaps may hide affected objects.
 	Complete bool `json:"complete"`
-	// Objects are those that the deletion touches, in the order of Step.
+	// Objects are the affected objects, in the order of Step.
 	Objects []CascadeObject `json:"objects"`
-	// Absent are the references to owners that GC takes for absent, and those
-	// it cannot resolve, on the objects above.
+	// Absent are the references of these objects to owners that GC considers absent or
+	// cannot resolve.
 	Absent []CascadeReference `json:"absent,omitempty"`
-	// Notes say what other than GC will act.
+	// Notes describe what controllers other than GC will do.
 	Notes []string  `json:"notes,omitempty"`
 	Gaps  []ReadGap `json:"gaps,omitempty"`
 	Cost  ReadCost  `json:"cost"`
 }
 
-// CascadeObject is one object that a deletion touches.
+// CascadeObject is an object that a deletion affects.
 type CascadeObject struct {
 	Object OwnedObject `json:"object"`
 	Fate   CascadeFate `json:"fate"`
-	// Step orders what goes: objects of one step go in any order. Zero for what
-	// stays.
+	// Step orders deletions; the order within one step is undefined. Zero for objects
+	// that remain.
 	Step int `json:"step,omitempty"`
-	// Policy is how the deletion of this one is carried out.
+	// Policy is the propagation policy of this object's deletion.
 	Policy CascadePolicy `json:"policy,omitempty"`
 	// Why is one sentence for people.
 	Why string `json:"why"`
@@ -239,10 +239,10 @@ type CascadeObject struct {
 // CascadeFinalizer is a finalizer that holds an object.
 type CascadeFinalizer struct {
 	Name string `json:"name"`
-	// ServedBy is who of Kubernetes removes it, and when; empty where nobody
-	// there does.
+	// ServedBy describes what removes it in Kubernetes, and when; empty if nothing
+	// does.
 	ServedBy string `json:"servedBy,omitempty"`
-	// SetBy is the field manager that set it, where the object says so.
+	// SetBy is the field manager that set it, if known.
 	SetBy string `json:"setBy,omitempty"`
 }
 

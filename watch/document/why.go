@@ -7,7 +7,7 @@ import (
 // WhyKind names the document of why.
 const WhyKind = "Why"
 
-// Why is the answer to "why is this object as it is?".
+// Why is the result of `why`: why an object is in its current state.
 type Why struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
@@ -15,43 +15,44 @@ type Why struct {
 	Context string        `json:"context"`
 	Object  OwnedObject   `json:"object"`
 	Status  *ObjectStatus `json:"status,omitempty"`
-	// Findings are what stands in the way, the most probable root first. None
-	// means that no check found anything.
+	// Findings are the causes found, the most probable root cause first. It is empty if
+	// no check found anything.
 	Findings []Finding `json:"findings"`
-	// Checks are the causes that were looked for.
+	// Checks are the causes that were checked.
 	Checks []string `json:"checks"`
-	// Story is what the loops do with the object; nil where they were not run.
+	// Story is what controllers do with the object; nil if they were not run.
 	Story *WhyStory `json:"story,omitempty"`
-	// Gaps are what could not be read: checks that need it are silent.
+	// Gaps are what could not be read: checks that need it report nothing.
 	Gaps []ReadGap `json:"gaps,omitempty"`
 	Cost ReadCost  `json:"cost"`
 }
 
-// Certainty says how far the evidence of a finding goes.
+// Certainty is how conclusive the evidence of a finding is.
 type Certainty string
 
 const (
-	// Certain: the fields in evidence say so.
+	// Certain: the fields in the evidence prove it.
 	Certain Certainty = "certain"
-	// Likely: they fit, and something that was not read could explain it too.
+	// Likely: the fields match, but something that was not read could explain them,
+	// too.
 	Likely Certainty = "likely"
 )
 
-// Role orders findings: what is at the root comes before what follows from it.
+// Role orders findings: root causes precede their consequences.
 type Role string
 
 const (
-	// RoleCause is at the root, as far as can be seen.
+	// RoleCause is a root cause, as far as known.
 	RoleCause Role = "cause"
-	// RoleSymptom follows from something else, found or not.
+	// RoleSymptom is the consequence of another cause, found or not.
 	RoleSymptom Role = "symptom"
-	// RoleRemark is worth knowing and explains nothing by itself.
+	// RoleRemark is useful to know but explains nothing by itself.
 	RoleRemark Role = "remark"
 )
 
-// Finding is one cause, with what it is read from.
+// Finding is one cause with its evidence.
 type Finding struct {
-	// Cause is a word: "Paused", "QuotaExceeded".
+	// Cause is an identifier: "Paused", "QuotaExceeded".
 	Cause string `json:"cause"`
 	// Text is one sentence.
 	Text      string     `json:"text"`
@@ -59,11 +60,11 @@ type Finding struct {
 	Certainty Certainty  `json:"certainty"`
 	Object    state.Ref  `json:"object"`
 	Evidence  []Evidence `json:"evidence"`
-	// Next is what to do, or to look at.
+	// Next is the next step.
 	Next string `json:"next,omitempty"`
 }
 
-// Evidence is a field with its value, or an Event's text.
+// Evidence is a field with its value, or the message of an Event.
 type Evidence struct {
 	Object state.Ref `json:"object"`
 	// Path is "spec.paused", or "event FailedCreate".
@@ -71,45 +72,43 @@ type Evidence struct {
 	Value string `json:"value"`
 }
 
-// WhyStory is what loops did with an object when only its keys, and those of what
-// it owns, were let through to their workers.
+// WhyStory is what controllers did with an object when only its keys, and those of its
+// dependents, were passed to their workers.
 type WhyStory struct {
 	Mode state.Mode `json:"mode"`
-	// Loops are those that ran. Without one, Why says why none did.
+	// Loops are the controllers that ran. If there are none, Why is the reason.
 	Loops []string `json:"loops"`
 	Why   string   `json:"why,omitempty"`
-	// Namespace is the one that the informers were confined to; empty for the
-	// whole cluster.
+	// Namespace is the one to which the informers were restricted; empty for all
+	// namespaces.
 	Namespace string      `json:"namespace,omitempty"`
 	Syncs     []StorySync `json:"syncs"`
-	// Left counts the syncs that a bound left out.
+	// Left counts the syncs that a limit left out.
 	Left  int          `json:"left,omitempty"`
 	Later []StoryLater `json:"later,omitempty"`
 	// Held counts the keys of other objects that were held back.
 	Held int `json:"held"`
-	// Moving says in words what had not come to rest when time was up.
+	// Moving lists what had not settled at the timeout.
 	Moving []string `json:"moving,omitempty"`
 }
 
-// StorySync is a sync of one key: what it was for and what it would write.
+// StorySync is a sync of one key: its causes and its writes.
 type StorySync struct {
 	Controller string `json:"controller"`
 	Queue      string `json:"queue"`
 	Key        string `json:"key"`
-	// Causes are the first of the additions that led to it, CauseCount counts
-	// all.
+	// Causes are the first events that added the key; CauseCount counts all.
 	Causes     []state.Cause `json:"causes,omitempty"`
 	CauseCount int           `json:"causeCount"`
 	Failed     bool          `json:"failed,omitempty"`
 	Error      string        `json:"error,omitempty"`
 	Writes     []StoryWrite  `json:"writes,omitempty"`
-	// Repeat counts the syncs of the same key after this one that went the same
-	// way.
+	// Repeat counts further syncs of the same key with the same result.
 	Repeat int `json:"repeat,omitempty"`
 }
 
-// StoryWrite is a write of a sync; Count of them differ in the object's name
-// only.
+// StoryWrite is a write of a sync; Count is the number of writes that differ only in
+// the object's name.
 type StoryWrite struct {
 	Verb        string              `json:"verb"`
 	Object      state.Ref           `json:"object"`
@@ -119,15 +118,15 @@ type StoryWrite struct {
 	Status      int                 `json:"status,omitempty"`
 	Message     string              `json:"message,omitempty"`
 	Diff        []state.FieldChange `json:"diff,omitempty"`
-	// FirstHop: nothing was written, so nothing reacted to it.
+	// FirstHop: nothing was written, so no controller reacted to it.
 	FirstHop bool `json:"firstHop,omitempty"`
 }
 
-// StoryLater is a key that a queue holds until its time.
+// StoryLater is a key that is delayed in a queue.
 type StoryLater struct {
 	Controller string `json:"controller"`
 	Key        string `json:"key"`
-	// In is how long after the end of the run, "4m10s".
+	// In is the delay after the end of the run, "4m10s".
 	In      string `json:"in"`
 	Retries int    `json:"retries,omitempty"`
 }

@@ -15,27 +15,27 @@ const (
 	maxStoryDiff   = 12
 )
 
-// StoryTeller turns the entries of a journal into a WhyStory.
+// StoryTeller builds a WhyStory from the entries of a journal.
 type StoryTeller struct {
 	concerns func(controller, queue, key string) bool
 	waiting  map[queueKey][]state.Cause
 	counts   map[queueKey]int
 	running  map[uint64]*StorySync
-	// order are the syncs in the order in which they began.
+	// order has the syncs in the order in which they started.
 	order []*StorySync
 	left  int
 }
 
 type queueKey struct{ controller, queue, key string }
 
-// NewStoryTeller makes one that listens to the keys that concerns names.
+// NewStoryTeller returns one that follows the keys for which concerns returns true.
 func NewStoryTeller(concerns func(controller, queue, key string) bool) *StoryTeller {
 	return &StoryTeller{
 		concerns: concerns, waiting: map[queueKey][]state.Cause{}, counts: map[queueKey]int{}, running: map[uint64]*StorySync{},
 	}
 }
 
-// Add takes the next entry of the journal.
+// Add processes the next entry of the journal.
 func (t *StoryTeller) Add(e state.Entry) {
 	switch e := e.Event.(type) {
 	case state.KeyAdded:
@@ -96,15 +96,15 @@ func (s *StorySync) write(e state.WriteFinished) {
 	s.Writes = append(s.Writes, w)
 }
 
-// like reports whether two writes differ in the name of the object only.
+// like reports whether two writes differ only in the object's name.
 func (w StoryWrite) like(o StoryWrite) bool {
 	return w.Verb == o.Verb && w.Object.Type() == o.Object.Type() && w.Object.Namespace == o.Object.Namespace &&
 		w.Subresource == o.Subresource && w.Result == o.Result && w.Status == o.Status && anyName(w.Message) == anyName(o.Message) &&
 		reflect.DeepEqual(w.Diff, o.Diff) && (w.Verb == "create" || w.Object.Name == o.Object.Name)
 }
 
-// Story is what was told so far. Syncs of one key that follow each other and go
-// the same way are one.
+// Story returns the story so far. Consecutive syncs of one key with the same result are
+// merged.
 func (t *StoryTeller) Story() WhyStory {
 	s := WhyStory{Syncs: []StorySync{}, Left: t.left}
 	last := map[queueKey]int{}
@@ -120,12 +120,12 @@ func (t *StoryTeller) Story() WhyStory {
 	return s
 }
 
-// generated matches the end of a name that the API server or a controller made
-// up: five of k8s.io/apimachinery's letters for it.
+// generated matches a generated suffix of a name: five characters of
+// k8s.io/apimachinery's alphabet.
 var generated = regexp.MustCompile(`-[bcdfghjklmnpqrstvwxz2456789]{5}\b`)
 
-// anyName is a message without the made-up ends of names: tries that failed the
-// same way differ in them.
+// anyName removes generated suffixes from a message: attempts that failed the same way
+// differ in them.
 func anyName(message string) string { return generated.ReplaceAllString(message, "-*") }
 
 func (s StorySync) sameAs(o StorySync) bool {

@@ -1,19 +1,18 @@
-// Package hub keeps the journal of a session: it numbers and dates what is
-// recorded, folds it into snapshots, and hands both on.
+// Package hub stores the journal of a session: it numbers and dates recorded events,
+// folds them into snapshots, and distributes both.
 //
 //	taps, informers --Record--> hub --Next------> the latest Snapshot (TUI, get)
 //	                                --Subscribe-> every Entry (run, recordings)
 //
-// Record never waits for a reader or a fold. What is recorded is taken over in
-// batches, about every 100 ms and only when there is something, by one
-// goroutine that New starts and Close ends.
+// Record never waits for a reader or a fold. One goroutine, which New starts and Close
+// ends, processes recorded events in batches, about every 100 ms and only if there are
+// any.
 //
-// Every bound counts what it keeps out, and says so in the journal at the place
-// of the loss: the hub's own as a Dropped event of "hub", a subscriber's as one
-// of "subscriber" in that stream. For control events (state.IsControl) there is
-// room beyond the bound: a lost one would hide a write that is held. Where even
-// that was too little, the functions given to OnControlLoss state again what is
-// in force.
+// Every limit counts what it drops and reports the loss at its place in the journal:
+// the hub's own as a Dropped event of "hub", a subscriber's as one of "subscriber" in
+// that stream. Control events (state.IsControl) have reserved capacity beyond the
+// limit, because losing one would hide a write that is held. If even that is exceeded,
+// the functions registered with OnControlLoss record the current state again.
 package hub
 
 import (
@@ -26,39 +25,38 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
-// ErrClosed is given to who waits for news of a closed hub.
+// ErrClosed is returned when waiting for news of a closed hub.
 var ErrClosed = errors.New("journal closed")
 
 // Options of a Hub. The zero value is ready for use.
 type Options struct {
-	// Interval is the time from the first new entry to the fold; 100 ms where
-	// it is zero.
+	// Interval is the time from the first new entry to the fold; 100 ms if zero.
 	Interval time.Duration
-	// Pending bounds the entries that wait for a fold; 65,536 where it is zero.
+	// Pending bounds the entries that wait for a fold; 65,536 if zero.
 	Pending int
-	// Reserve is the room for control events beyond Pending; 8,192 where it is zero.
+	// Reserve is the capacity for control events beyond Pending; 8,192 if zero.
 	Reserve int
-	// Now dates the entries; time.Now where it is nil. Dates never go back by the
-	// clock of this process. Where somebody sets the machine's clock back, those of a
-	// recording do: who reads one must not rely on their order.
+	// Now dates the entries; time.Now if nil. Dates never go backwards by this
+	// process's clock. If the machine's clock is set back, the dates in a recording go
+	// back, too: readers of recordings must not rely on their order.
 	Now func() time.Time
 }
 
-// Hub is a journal. It is a state.Recorder; all its methods may be called by
-// any number of goroutines.
+// Hub is a journal. It implements state.Recorder; its methods are safe for concurrent
+// use.
 type Hub struct {
 	interval time.Duration
 	bound    int
 	reserve  int
 	now      func() time.Time
 
-	mu      sync.Mutex // Record holds it for an append: nothing slow under it
+	mu      sync.Mutex // held by Record for an append: keep critical sections short
 	pending []state.Entry
 	spare   []state.Entry
 	seq     uint64
 	last    time.Time
 	dropped uint64 // since the last batch
-	// unstated: a control event was dropped, and restate has not been told yet.
+	// unstated: a control event was dropped, and restate has not been called yet.
 	unstated bool
 	restate  []func()
 	closed   bool
@@ -67,7 +65,7 @@ type Hub struct {
 	stop chan struct{}
 	done chan struct{}
 
-	fold        sync.Mutex // one batch at a time, and its order
+	fold        sync.Mutex // serialises batches and their order
 	subscribers map[*Subscription]struct{}
 
 	view     sync.Mutex
@@ -76,7 +74,7 @@ type Hub struct {
 	final    bool
 }
 
-// New starts a hub. Close must be called to end its goroutine.
+// New starts a hub. Call Close to end its goroutine.
 func New(opts Options) *Hub {
 	h := &Hub{
 		interval:    opts.Interval,
@@ -106,8 +104,8 @@ func New(opts Options) *Hub {
 	return h
 }
 
-// Record takes an event; it does not block. Over the bound, and after Close,
-// the event is left out; a loss over the bound is counted in the journal.
+// Record adds an event; it does not block. Beyond the limit, and after Close, the event
+// is dropped; losses beyond the limit are counted in the journal.
 func (h *Hub) Record(e state.Event) {
 	h.mu.Lock()
 	if h.closed {
@@ -131,16 +129,16 @@ func (h *Hub) Record(e state.Event) {
 	}
 }
 
-// OnControlLoss registers a function that records again, on the hub, what is in force
-// of its control events: a ControlsRestated first. It is called on the hub's
-// goroutine, without a lock of the hub, after a control event was dropped.
+// OnControlLoss registers a function that records the current control state again on
+// the hub, starting with a ControlsRestated. It is called on the hub's goroutine,
+// without a lock of the hub, after a control event was dropped.
 func (h *Hub) OnControlLoss(restate func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.restate = append(h.restate, restate)
 }
 
-// stateAgain calls what OnControlLoss registered, where a control event was dropped.
+// stateAgain calls the registered functions if a control event was dropped.
 func (h *Hub) stateAgain() {
 	h.mu.Lock()
 	lost, restate := h.unstated, slices.Clone(h.restate)
@@ -163,15 +161,15 @@ func (h *Hub) append(e state.Event) {
 	h.pending = append(h.pending, state.Entry{Seq: h.seq, At: h.last, Event: e})
 }
 
-// Snapshot is the latest one; it may be one interval behind.
+// Snapshot returns the latest snapshot, which may be one interval old.
 func (h *Hub) Snapshot() *state.Snapshot {
 	h.view.Lock()
 	defer h.view.Unlock()
 	return h.snapshot
 }
 
-// Next waits for a snapshot that has an entry after the one numbered. On a
-// closed hub that has none it gives ErrClosed.
+// Next waits for a snapshot with an entry after the given number. If a closed hub has
+// none, it returns ErrClosed.
 func (h *Hub) Next(ctx context.Context, after uint64) (*state.Snapshot, error) {
 	for {
 		h.view.Lock()
@@ -191,16 +189,15 @@ func (h *Hub) Next(ctx context.Context, after uint64) (*state.Snapshot, error) {
 	}
 }
 
-// Flush folds what is pending and gives the snapshot that has all that was
-// recorded before the call.
+// Flush folds pending entries and returns a snapshot with everything recorded before
+// the call.
 func (h *Hub) Flush() *state.Snapshot {
 	h.batch()
 	return h.Snapshot()
 }
 
-// Close takes over what is pending, wakes everyone who waits, and ends the
-// hub's goroutine. Subscribers read what is left for them, then io.EOF.
-// Closing again does nothing.
+// Close processes pending entries, wakes all waiters, and ends the hub's goroutine.
+// Subscribers read the remaining entries, then io.EOF. Closing again does nothing.
 func (h *Hub) Close() {
 	h.mu.Lock()
 	again := h.closed
@@ -234,7 +231,7 @@ func (h *Hub) run() {
 	}
 }
 
-// batch takes over what is pending: to the subscribers, then to the snapshot.
+// batch passes pending entries to the subscribers, then folds them.
 func (h *Hub) batch() {
 	h.fold.Lock()
 	defer h.fold.Unlock()
@@ -252,8 +249,8 @@ func (h *Hub) batch() {
 	h.mu.Unlock()
 }
 
-// take empties pending. A loss is told at its place: after what was kept
-// before it.
+// take empties pending. A loss is reported at its place, after the entries kept before
+// it.
 func (h *Hub) take() []state.Entry {
 	h.mu.Lock()
 	defer h.mu.Unlock()

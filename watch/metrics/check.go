@@ -10,14 +10,14 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
-// Check is a bound that a probe puts on every queue.
+// Check is a limit for every queue.
 type Check struct {
 	// What is one of Checkable.
 	What  string
 	limit float64 // keys, keys per second or seconds
 }
 
-// figure is one thing that a queue can be measured by.
+// figure is one measurement of a queue.
 type figure struct {
 	name    string
 	time    bool
@@ -25,8 +25,8 @@ type figure struct {
 	measure func(*state.QueueStats) (float64, bool)
 }
 
-// checkable are the bounds that there are, with how a queue is measured by them:
-// false where it does not tell.
+// checkable are the supported limits with their measurement, which returns false if the
+// queue does not report it.
 var checkable = []figure{
 	{"depth", false, false, func(q *state.QueueStats) (float64, bool) { return counted(q.Depth) }},
 	{"inflight", false, false, func(q *state.QueueStats) (float64, bool) { return counted(q.InFlight) }},
@@ -38,14 +38,13 @@ var checkable = []figure{
 	{"work", true, false, func(q *state.QueueStats) (float64, bool) { return p99(q.RecentWork, q.Work) }},
 }
 
-// Checkable lists what can be checked: depth and inflight in keys; retries and
-// errors per second, which takes two looks (see NeedRates); oldest, longest, wait and work as
-// durations.
+// Checkable lists what can be checked: depth and inflight in keys; retries and errors
+// per second, which need two readings (see NeedRates); oldest, longest, wait and work
+// as durations.
 //
-// oldest is the age of the oldest thing at hand: the longest running sync, and
-// for loops of this program also the key that has stood ready longest. wait and
-// work are the least that the 99th percentile can be, of the time between two
-// scrapes where anything was observed in it.
+// oldest is the age of the oldest item: the longest running sync and, for controllers
+// of this program, the key that has been ready longest. wait and work are the lower
+// bounds of the 99th percentile between two scrapes, if anything was observed.
 func Checkable() []string {
 	names := make([]string, 0, len(checkable))
 	for _, c := range checkable {
@@ -82,8 +81,8 @@ func ParseChecks(text string) ([]Check, error) {
 	return checks, nil
 }
 
-// Exceeded says, a sentence for each, where queues are over a bound. Being at the
-// bound is not over it.
+// Exceeded describes where queues exceed a limit, one sentence each. Reaching the limit
+// does not exceed it.
 func (c Check) Exceeded(queues []state.QueueStats) []string {
 	var out []string
 	for i := range queues {
@@ -94,8 +93,7 @@ func (c Check) Exceeded(queues []state.QueueStats) []string {
 	return out
 }
 
-// Stalled says, a sentence for each, in which queues a key is ready while workers
-// are idle.
+// Stalled describes queues with a ready key and idle workers, one sentence each.
 func Stalled(queues []state.QueueStats) []string {
 	var out []string
 	for i := range queues {
@@ -106,8 +104,8 @@ func Stalled(queues []state.QueueStats) []string {
 	return out
 }
 
-// Measured reports whether any of the queues tells what is checked. A probe that
-// looks at nothing would pass for ever.
+// Measured reports whether any queue reports what is checked. A probe without data
+// would always pass.
 func (c Check) Measured(queues []state.QueueStats) bool {
 	return slices.ContainsFunc(queues, func(q state.QueueStats) bool {
 		_, known := c.measure(&q)
@@ -136,7 +134,7 @@ func (c Check) text(v float64) string {
 	return strconv.FormatFloat(v, 'g', 4, 64)
 }
 
-// Name is how a queue is called in a sentence: "kube-scheduler/active".
+// Name is the name of a queue in messages: "kube-scheduler/active".
 func Name(q *state.QueueStats) string {
 	if q.Controller == "" || q.Controller == q.Name {
 		return q.Name

@@ -1,7 +1,7 @@
 // Package metrics reads the workqueue metrics of a controller process from its /metrics
-// text: kube-controller-manager, kube-scheduler, operators built with controller-runtime,
-// this program itself. It parses and compares, and sends no requests: watch/connect has the
-// client.
+// text: kube-controller-manager, kube-scheduler, operators built with
+// controller-runtime, this program. It parses and compares; it sends no requests:
+// watch/connect has the client.
 //
 //	before, err := metrics.Read(text, time.Now())
 //	after, err := metrics.Read(laterText, time.Now())
@@ -18,22 +18,23 @@
 //	                       unschedulable, gated (k8s.io/kubernetes v1.37.1
 //	                       pkg/scheduler/metrics)
 //
-// No series has the keys of a queue: these are available only for the controllers of this
-// program.
+// No metric contains the keys of a queue: those are known only for the controllers of
+// this program.
 //
 // # What is computed
 //
-// A queue counts an add that is not merged, raises its depth with it, lowers it when a
-// worker dequeues the key, and observes work_duration when the key is done (client-go
-// v0.37.1 util/workqueue/metrics.go). So
+// A queue counts an add unless it is merged, increments its depth, decrements it when a
+// worker dequeues the key, and observes work_duration when the worker is done with the
+// key (client-go v0.37.1 util/workqueue/metrics.go). So
 //
 //	in flight = adds − depth − observations of work_duration
 //
-// which is not a metric of client-go. controller-runtime has such a metric, which is used.
+// which no workqueue metric contains. controller-runtime reports it, and its value is
+// used.
 //
-// Histograms of workqueue_* have a bucket per power of ten. A quantile is reported as the
-// bounds of its bucket and not interpolated, because a number in between would be invented.
+// Histograms of workqueue_* have one bucket per power of ten. A quantile is reported as
+// the bounds of its bucket, without interpolation, which would be false precision.
 //
-// Counters that decreased between two scrapes belong to a process that was restarted; then
-// there are no rates.
+// Counters that decrease between two scrapes belong to a process that was restarted;
+// there are no rates then.
 package metrics

@@ -9,20 +9,20 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
-// histogram is a Prometheus histogram of seconds. A nil histogram is none.
+// histogram is a Prometheus histogram in seconds. A nil histogram is empty.
 type histogram struct {
 	count   uint64
-	buckets []bucket // rising, the infinite one left out
+	buckets []bucket // ascending, without the infinite one
 }
 
-// bucket holds how many observations were not above a bound.
+// bucket has the number of observations not above a bound.
 type bucket struct {
 	upTo  float64
 	count uint64
 }
 
-// with gives h and the sample's histogram as one. Where their bounds differ, the
-// common ones stay: counts up to those are known of both.
+// with merges the sample's histogram into h. If their bounds differ, only the common
+// ones remain.
 func (h *histogram) with(m *dto.Metric) *histogram {
 	source := m.GetHistogram()
 	if source == nil {
@@ -57,7 +57,7 @@ func compare(a, b float64) int {
 	return 0
 }
 
-// since gives what was observed after before; nil where that makes no sense.
+// since returns what was observed after before; nil if that is impossible.
 func (h *histogram) since(before *histogram) *histogram {
 	if h == nil || before == nil || h.count < before.count || len(h.buckets) != len(before.buckets) {
 		return nil
@@ -73,7 +73,7 @@ func (h *histogram) since(before *histogram) *histogram {
 	return d
 }
 
-// latency is nil where nothing was observed.
+// latency is nil if nothing was observed.
 func (h *histogram) latency() *state.Latency {
 	if h == nil || h.count == 0 {
 		return nil

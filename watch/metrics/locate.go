@@ -18,11 +18,11 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
-// Endpoint is where a pod tells its metrics.
+// Endpoint is where a pod serves its metrics.
 type Endpoint struct {
 	Namespace, Pod string
 	Port           int
-	// Scheme is "http" or "https"; Guessed says that nothing names it.
+	// Scheme is "http" or "https"; Guessed is set if nothing specifies it.
 	Scheme  string
 	Guessed bool
 	Path    string
@@ -30,8 +30,8 @@ type Endpoint struct {
 	Remark string
 }
 
-// URL is that of the metrics at the pod's own loopback address, which is where a
-// port-forward arrives.
+// URL is the URL of the metrics at the pod's own loopback address, which a port-forward
+// reaches.
 func (e Endpoint) URL() string {
 	u := url.URL{Scheme: e.Scheme, Host: net.JoinHostPort("localhost", strconv.Itoa(e.Port)), Path: e.Path}
 	return u.String()
@@ -47,20 +47,18 @@ func (e Endpoint) Other() Endpoint {
 	return e
 }
 
-// components are the processes of a control plane that can be named without a
-// pod, with the port that they serve by default (k8s.io/kubernetes v1.37.1
-// pkg/cluster/ports).
+// components are the control plane processes that can be specified without a pod, with
+// their default port (k8s.io/kubernetes v1.37.1 pkg/cluster/ports).
 var components = map[string]int{
 	"kube-controller-manager": 10257,
 	"kube-scheduler":          10259,
 }
 
-// Components are the names that Locate takes beside pods.
+// Components are the names that Locate accepts besides pods.
 func Components() []string { return []string{"kube-controller-manager", "kube-scheduler"} }
 
-// Locate finds an endpoint by what the user calls it: "pod/NAME",
-// "pod/NAME:PORT" in the namespace, or one of Components, of which it is the
-// leader's.
+// Locate finds an endpoint by name: "pod/NAME", "pod/NAME:PORT" in the namespace, or
+// one of Components, whose leader it finds.
 func Locate(ctx context.Context, client kubernetes.Interface, namespace, from string) (Endpoint, error) {
 	if port, known := components[from]; known {
 		return locateComponent(ctx, client, from, port)
@@ -88,7 +86,7 @@ func Locate(ctx context.Context, client kubernetes.Interface, namespace, from st
 }
 
 // locateComponent finds the pod of a component that holds its lease. kubeadm and
-// its kin run them as static pods with a label for the component.
+// similar tools run components as static pods with a label for the component.
 func locateComponent(ctx context.Context, client kubernetes.Interface, name string, port int) (Endpoint, error) {
 	var pods []corev1.Pod
 	for _, label := range []string{"component", "k8s-app", "app"} {
@@ -110,9 +108,9 @@ func locateComponent(ctx context.Context, client kubernetes.Interface, name stri
 	return e, err
 }
 
-// leaderOf picks the pod whose node the lease names: a holder is
-// "node_random" (k8s.io/kubernetes v1.37.1 cmd/kube-controller-manager/app).
-// Where it cannot be told the first running pod is taken.
+// leaderOf picks the pod on the node that the lease names: a holder is "node_random"
+// (k8s.io/kubernetes v1.37.1 cmd/kube-controller-manager/app). If there is none, it
+// picks the first running pod.
 func leaderOf(ctx context.Context, client kubernetes.Interface, name string, pods []corev1.Pod) (*corev1.Pod, string) {
 	chosen := max(0, slices.IndexFunc(pods, func(p corev1.Pod) bool { return p.Status.Phase == corev1.PodRunning }))
 	lease, err := client.CoordinationV1().Leases(metav1.NamespaceSystem).Get(ctx, name, metav1.GetOptions{})
@@ -139,7 +137,7 @@ func leaderOf(ctx context.Context, client kubernetes.Interface, name string, pod
 	return &pods[chosen], fmt.Sprintf("the leader of %s, %q, is not one of its %d pods: reading metrics from %s", name, holder, len(pods), pods[chosen].Name)
 }
 
-// securePort is what the container's flags say.
+// securePort reads the port from the container's flags.
 func securePort(pod *corev1.Pod, byDefault int) int {
 	for _, c := range pod.Spec.Containers {
 		for _, word := range slices.Concat(c.Command, c.Args) {
@@ -153,9 +151,8 @@ func securePort(pod *corev1.Pod, byDefault int) int {
 	return byDefault
 }
 
-// endpointOf reads from a pod where its metrics are: the port asked for, or that
-// of the prometheus.io annotations, or the one that is called metrics, or the
-// only one.
+// endpointOf reads from a pod where its metrics are: the requested port, the port of
+// the prometheus.io annotations, the port named metrics, or the only port.
 func endpointOf(pod *corev1.Pod, port int) (Endpoint, error) {
 	e := Endpoint{Namespace: pod.Namespace, Pod: pod.Name, Port: port, Path: "/metrics"}
 	if pod.Status.Phase != corev1.PodRunning {

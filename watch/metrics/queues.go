@@ -12,13 +12,13 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
-// SchedulerController is the controller of the rows that scheduler_* gives.
+// SchedulerController is the controller name of rows from scheduler_*.
 const SchedulerController = "kube-scheduler"
 
-// id names a queue in a process.
+// id identifies a queue in a process.
 type id struct{ controller, name string }
 
-// measured is what a process says of one queue.
+// measured is what a process reports about one queue.
 type measured struct {
 	depth, adds, retries     number
 	unfinished, longest      number
@@ -33,8 +33,7 @@ type number struct {
 	ok bool
 }
 
-// add leaves out what is no number: NaN is the value of a gauge that was never
-// set.
+// add ignores NaN, the value of a gauge that was never set.
 func (n *number) add(v float64) {
 	if !math.IsNaN(v) && !math.IsInf(v, 0) {
 		n.v, n.ok = n.v+v, true
@@ -61,7 +60,7 @@ func (n number) duration() *state.Duration {
 	return new(seconds(n.v))
 }
 
-// seconds does not overflow: what is longer than 100 years is 100 years.
+// seconds does not overflow: the maximum is 100 years.
 func seconds(v float64) state.Duration {
 	const most = 100 * 365 * 24 * time.Hour
 	if v >= most.Seconds() {
@@ -82,9 +81,9 @@ func (s *Scrape) queue(controller, name string) *measured {
 
 type families = map[string]*dto.MetricFamily
 
-// workqueues reads client-go's metrics. controller-runtime has a label for the
-// controller on them, and one for the priority on the depth: depths of all
-// priorities add up.
+// workqueues reads client-go's metrics. controller-runtime adds a label for the
+// controller, and one for the priority to the depth: depths of all priorities are added
+// up.
 func (s *Scrape) workqueues(f families) {
 	each := func(family string, do func(*measured, *dto.Metric)) {
 		for _, m := range f["workqueue_"+family].GetMetric() {
@@ -102,8 +101,8 @@ func (s *Scrape) workqueues(f families) {
 	each("work_duration_seconds", func(q *measured, m *dto.Metric) { q.work = q.work.with(m) })
 }
 
-// controllerRuntime joins what controller-runtime says of a controller to its
-// queue, which has the controller's name.
+// controllerRuntime joins controller-runtime's metrics of a controller to its queue,
+// which has the controller's name.
 func (s *Scrape) controllerRuntime(f families) {
 	each := func(family string, do func(*measured, *dto.Metric)) {
 		for _, m := range f["controller_runtime_"+family].GetMetric() {
@@ -129,8 +128,8 @@ func (s *Scrape) controllerRuntime(f families) {
 	each("reconcile_time_seconds", func(q *measured, m *dto.Metric) { q.reconcileFor = q.reconcileFor.with(m) })
 }
 
-// scheduler reads kube-scheduler's queues, which are no workqueues. Attempts are
-// made from the active one, so what is known of attempts is in its row.
+// scheduler reads kube-scheduler's queues, which are not workqueues. Attempts are made
+// from the active queue, so their metrics are in its row.
 func (s *Scrape) scheduler(f families) {
 	for _, m := range f["scheduler_pending_pods"].GetMetric() {
 		s.queue(SchedulerController, label(m, "queue")).depth.add(value(m))
@@ -164,9 +163,9 @@ func (s *Scrape) scheduler(f families) {
 	}
 }
 
-// Queues gives a row per queue, by controller and name. Rates and the latencies
-// of the time between are those since before, which may be nil: there are none
-// then, nor after a restart of the process.
+// Queues returns a row per queue, by controller and name. Rates and recent latencies
+// are since before, which may be nil: there are none then, nor after a restart of the
+// process.
 func (s *Scrape) Queues(before *Scrape) []state.QueueStats {
 	ids := slices.SortedFunc(maps.Keys(s.queues), func(a, b id) int {
 		return cmp.Or(cmp.Compare(a.controller, b.controller), cmp.Compare(a.name, b.name))
@@ -218,8 +217,8 @@ func (m *measured) syncs() number {
 	return number{float64(m.work.count), true}
 }
 
-// inFlight: see the package comment. The parts of a text are not collected at one
-// moment, so a difference below zero is zero.
+// inFlight: see the package comment. The metrics of one scrape are not collected at one
+// moment, so a negative difference counts as zero.
 func (m *measured) inFlight() *int64 {
 	switch {
 	case m.active.ok:

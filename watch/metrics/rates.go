@@ -7,16 +7,16 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
-// NeedRates reports whether one of the checks is of a figure per second, which takes
-// two looks at the queues.
+// NeedRates reports whether a check is per second, which needs two readings of the
+// queues.
 func NeedRates(checks []Check) bool {
 	return slices.ContainsFunc(checks, func(c Check) bool {
 		return slices.ContainsFunc(checkable, func(f figure) bool { return f.name == c.What && f.rate })
 	})
 }
 
-// WithRates gives the queues of a look with the rise of their counters per second since
-// an earlier one, elapsed before. A queue that was not there then counted from zero.
+// WithRates returns the queues of a reading with the rates of their counters since an
+// earlier reading, elapsed before. A queue missing there counted from zero.
 func WithRates(before, now []state.QueueStats, elapsed time.Duration) []state.QueueStats {
 	if elapsed <= 0 {
 		return now
@@ -36,7 +36,7 @@ func WithRates(before, now []state.QueueStats, elapsed time.Duration) []state.Qu
 	return out
 }
 
-// rising is a counter with its rate; one that went back, as of another process, has
+// rising is a counter with its rate; a counter that decreased, as after a restart, has
 // none.
 func rising(before, now *state.Counter, elapsed time.Duration) *state.Counter {
 	if now == nil {

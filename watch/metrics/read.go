@@ -15,35 +15,35 @@ import (
 )
 
 const (
-	// maxLine bounds one line of a text in bytes, and maxRead what is kept of
-	// it: a process with ten thousand queues has 3 MB of them.
+	// maxLine bounds one line in bytes, and maxRead the data kept: a process with ten
+	// thousand queues has 3 MB.
 	maxLine = 1 << 20
 	maxRead = 64 << 20
 )
 
-// ErrNoMetrics is returned for a text that has none: an error page, for one.
+// ErrNoMetrics is returned for a text without metrics, such as an error page.
 var ErrNoMetrics = errors.New("not in the Prometheus text format")
 
-// ErrTooLarge is returned for a text that goes over the bounds.
+// ErrTooLarge is returned for a text that exceeds the limits.
 var ErrTooLarge = errors.New("the metrics response is too large")
 
-// prefixes of the families that are read; all other lines are skipped unseen, so
-// that a family nobody here understands can do no harm.
+// prefixes of the metric families that are read; all other lines are skipped without
+// parsing, so that unknown families cannot break it.
 var prefixes = []string{"workqueue_", "controller_runtime_", "scheduler_", "leader_election_master_status", "process_start_time_seconds"}
 
-// Scrape is what one reading of a process's metrics says about its queues.
+// Scrape is the queue metrics of a process at one time.
 type Scrape struct {
-	// At is when it was read, by the reader's clock.
+	// At is when it was read, by the local clock.
 	At time.Time
-	// Started is when the process began; zero where it does not say.
+	// Started is when the process started; zero if unknown.
 	Started time.Time
-	// Leader holds by lease name whether the process is its leader.
+	// Leader has, by lease name, whether the process is its leader.
 	Leader map[string]bool
 
 	queues map[id]*measured
 }
 
-// Read parses the Prometheus text format. It takes no notice of timestamps.
+// Read parses the Prometheus text format. It ignores timestamps.
 func Read(r io.Reader, at time.Time) (*Scrape, error) {
 	text, err := relevant(r)
 	if err != nil {
@@ -69,8 +69,8 @@ func Read(r io.Reader, at time.Time) (*Scrape, error) {
 	return s, nil
 }
 
-// relevant gives the lines that are to be parsed. It fails where not a single
-// line is one of a metrics text.
+// relevant returns the lines to parse. It fails if not a single line looks like a
+// metric.
 func relevant(r io.Reader) ([]byte, error) {
 	var out bytes.Buffer
 	lines := bufio.NewScanner(r)
@@ -135,7 +135,7 @@ func looksLikeMetric(line []byte) bool {
 	return len(last) > 0 && (last[0] >= '0' && last[0] <= '9' || last[0] == '+' || last[0] == '-' || last[0] == 'N')
 }
 
-// label gives a label's value, or "".
+// label returns a label's value, or "".
 func label(m *dto.Metric, name string) string {
 	for _, pair := range m.GetLabel() {
 		if pair.GetName() == name {
@@ -145,8 +145,8 @@ func label(m *dto.Metric, name string) string {
 	return ""
 }
 
-// value gives a gauge's, counter's or untyped value: texts without TYPE lines
-// are untyped.
+// value returns the value of a gauge, counter or untyped metric: texts without TYPE
+// lines are untyped.
 func value(m *dto.Metric) float64 {
 	switch {
 	case m.GetGauge() != nil:

@@ -12,31 +12,31 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
-// DiffOptions shape a Diff. The zero value is right for a journal.
+// DiffOptions control a Diff. The zero value is suitable for a journal.
 type DiffOptions struct {
-	// Noise keeps metadata.resourceVersion and metadata.generation, which the
-	// server changes by itself.
+	// Noise keeps metadata.resourceVersion and metadata.generation, which the server
+	// changes.
 	Noise bool
-	// MaxValue is the longest value given, in bytes; 256 where it is zero.
+	// MaxValue is the maximum length of a value, in bytes; 256 if zero.
 	MaxValue int
-	// MaxChanges is the largest number of changes given; 200 where it is zero.
+	// MaxChanges is the maximum number of changes; 200 if zero.
 	MaxChanges int
 }
 
-// Diff lists the fields in which two objects differ, by path. Either may be nil
-// for an object that does not exist.
+// Diff lists the fields in which two objects differ, by path. Either may be nil for an
+// object that does not exist.
 //
-// A change is of a leaf: a scalar, a list of scalars, or a map or list that is
-// empty on one side. Elements of a list of maps are matched by what the API
-// knows them by (name, containerPort and protocol, mountPath, type…), by their
-// place where they have nothing of the kind; matched elements in another order
-// are one change of "path[order]". A field that is null is taken as absent.
+// A change is that of a leaf: a scalar, a list of scalars, or a map or list that is
+// empty on one side. Elements of a list of maps are matched by their keys in the API
+// (name, containerPort and protocol, mountPath, type…), or by index if they have none;
+// a different order of matched elements is one change of "path[order]". A null field
+// counts as absent.
 //
-// Values are compact JSON and cut to MaxValue with "…(+N bytes)", at the beginning
-// too where they differ only later: two values that differ never look alike; changes
-// beyond MaxChanges are counted in a last one of path "…(+N changes)". What
-// Redact hides is compared by its true value and shown as "*** (before)" and
-// "*** (after)". The objects are not modified.
+// Values are compact JSON, truncated to MaxValue with "…(+N bytes)", at the start, too,
+// if they differ only later: values that differ never look equal. Changes beyond
+// MaxChanges are counted in a last one with path "…(+N changes)". Values that Redact
+// hides are compared by their true value and shown as "*** (before)" and "*** (after)".
+// The objects are not modified.
 func Diff(ref state.Ref, old, new map[string]any, opts DiffOptions) []state.FieldChange {
 	if opts.MaxValue <= 0 {
 		opts.MaxValue = 256
@@ -52,7 +52,7 @@ func Diff(ref state.Ref, old, new map[string]any, opts DiffOptions) []state.Fiel
 	return d.changes
 }
 
-// masked is a value that may be compared and not shown.
+// masked is a value that may be compared but not shown.
 type masked string
 
 type differ struct {
@@ -74,7 +74,7 @@ func (d *differ) prepare(ref state.Ref, obj map[string]any) map[string]any {
 	return out
 }
 
-// dropNulls takes out, at any depth, the fields of maps that are null.
+// dropNulls removes null fields from maps at any depth.
 func dropNulls(v any) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -105,7 +105,7 @@ func (d *differ) maps(path string, old, new map[string]any) {
 	}
 }
 
-// values compares what stands at a path; nil is absent.
+// values compares the values at a path; nil means absent.
 func (d *differ) values(path string, old, new any) {
 	oldMap, oldIsMap := old.(map[string]any)
 	newMap, newIsMap := new.(map[string]any)
@@ -162,8 +162,8 @@ func (d *differ) show(value string, from int, hidden bool, when string) string {
 	return fmt.Sprintf("…(+%d bytes)%s", from, state.Clip(value[from:], d.opts.MaxValue))
 }
 
-// from is where two values are shown from: at their beginning, unless they would
-// look alike.
+// from is where the display of two values starts: at their beginning, unless they would
+// look equal.
 func (d *differ) from(before, after string) int {
 	if state.Clip(before, d.opts.MaxValue) != state.Clip(after, d.opts.MaxValue) {
 		return 0
@@ -179,7 +179,7 @@ func (d *differ) from(before, after string) int {
 	return max(0, from)
 }
 
-// hasMasked finds hidden values at any depth: a leaf may be a whole list.
+// hasMasked finds hidden values at any depth: a leaf may be a complete list.
 func hasMasked(v any) bool {
 	switch v := v.(type) {
 	case masked:
@@ -196,8 +196,8 @@ func hasMasked(v any) bool {
 	return false
 }
 
-// identities are the fields by which the API tells list elements apart, the
-// more telling first: a volumeMount has a name, which is its volume's.
+// identities are the fields that identify list elements in the API, the most specific
+// first: a volumeMount has a name, but that is its volume's.
 var identities = [][]string{
 	{"containerPort", "protocol"},
 	{"mountPath"},
@@ -249,7 +249,7 @@ func (d *differ) lists(path string, old, new []any) {
 	}
 }
 
-// naming finds the fields that tell the elements of both lists apart, or nil.
+// naming finds the fields that identify the elements of both lists, or nil.
 func naming(lists ...[]any) []string {
 	for _, fields := range identities {
 		if !slices.ContainsFunc(lists, func(list []any) bool { return !tellsApart(fields, list) }) {
@@ -295,8 +295,8 @@ func names(fields []string, list []any) []string {
 	return out
 }
 
-// element is "[containerPort=53,protocol=UDP]". A protocol of TCP is left out:
-// it is what the API takes a missing one for.
+// element is "[containerPort=53,protocol=UDP]". Protocol TCP is omitted: it is the
+// API's default.
 func element(fields []string, m map[string]any) string {
 	var parts []string
 	for _, field := range fields {
@@ -311,8 +311,8 @@ func element(fields []string, m map[string]any) string {
 	return "[" + strings.Join(parts, ",") + "]"
 }
 
-// join adds a field to a path: as .field, or as ["a/b"] where it has anything
-// but letters, digits, - and _.
+// join adds a field to a path: as .field, or as ["a/b"] if it contains anything but
+// letters, digits, - and _.
 func join(path, field string) string {
 	if quoted := quoteOdd(field, "_-"); quoted != field {
 		return path + "[" + quoted + "]"
@@ -323,8 +323,8 @@ func join(path, field string) string {
 	return path + "." + field
 }
 
-// quoteOdd gives text as it is if it is of letters, digits and the others
-// named, and as JSON otherwise.
+// quoteOdd returns text unchanged if it consists of letters, digits and the given
+// characters, and as JSON otherwise.
 func quoteOdd(text, others string) string {
 	odd := strings.ContainsFunc(text, func(r rune) bool {
 		return (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && !strings.ContainsRune(others, r)
@@ -363,7 +363,7 @@ func compact(v any) string {
 	return string(text)
 }
 
-// needsQuoting reports whether a string has anything in it that JSON may escape.
+// needsQuoting reports whether a string contains anything that JSON may escape.
 func needsQuoting(s string) bool {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {

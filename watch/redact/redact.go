@@ -7,11 +7,11 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
-// Hidden stands for a value that may not leave the cluster.
+// Hidden replaces a value that must not leave the cluster.
 const Hidden = "***"
 
-// appliedAnnotations hold a copy of the whole object, as a tool applied it:
-// with the values of a Secret, and possibly with what a user removed since.
+// appliedAnnotations contain a copy of the complete object as a tool applied it: with
+// the values of a Secret, and possibly with values that a user has removed since.
 var appliedAnnotations = []string{
 	"kubectl.kubernetes.io/last-applied-configuration",
 	"objectset.rio.cattle.io/applied",
@@ -20,8 +20,8 @@ var appliedAnnotations = []string{
 	"kopf.zalando.org/last-handled-configuration",
 }
 
-// openAnnotations are those of a Secret that say what it is for. All others may
-// hold its values, and are hidden.
+// openAnnotations are annotations of a Secret that describe its purpose. All others may
+// contain its values and are hidden.
 var openAnnotations = []string{
 	"kubernetes.io/service-account.name",
 	"kubernetes.io/service-account.uid",
@@ -29,19 +29,17 @@ var openAnnotations = []string{
 	"meta.helm.sh/release-namespace",
 }
 
-// Redact gives a copy of an object without what must not be shown or recorded:
+// Redact returns a copy of an object without what must not be shown or recorded:
 //
-//   - of a Secret the values under data and stringData and of every annotation
-//     that is not known to be harmless become Hidden, and
-//     last-applied-configuration goes. The names of the keys stay.
-//   - of any other object the annotations that hold a copy of it become Hidden.
-//   - the tokens of TokenRequests and TokenReviews become Hidden.
-//   - of an Event about a Secret the message becomes Hidden: it may quote the Secret.
-//   - metadata.managedFields goes: it is noise.
+//   - Of a Secret, the values under data and stringData and of every annotation that is not known to be harmless become Hidden, and last-applied-configuration is removed. Key names stay.
+//   - Of any other object, annotations that contain a copy of it become Hidden.
+//   - The tokens of TokenRequests and TokenReviews become Hidden.
+//   - The message of an Event about a Secret becomes Hidden: it may quote the Secret.
+//   - metadata.managedFields is removed.
 //
-// A Secret is known by its Ref, and by its kind wherever one stands inside
-// another object, such as a List. The object is not modified, and the copy
-// shares nothing with it. A nil object gives nil.
+// A Secret is recognised by its Ref, and by its kind if it is nested in another object,
+// such as a List. The object is not modified, and the copy shares nothing with it. A
+// nil object returns nil.
 func Redact(ref state.Ref, obj map[string]any) map[string]any {
 	if obj == nil {
 		return nil
@@ -50,7 +48,7 @@ func Redact(ref state.Ref, obj map[string]any) map[string]any {
 	return r.object(obj, kindOf(ref, obj))
 }
 
-// sensitive tells the kinds of objects that hold values to hide.
+// sensitive reports which kinds of objects contain values to hide.
 type sensitive int
 
 const (
@@ -60,7 +58,7 @@ const (
 	toldOfSecret // an Event about a Secret
 )
 
-// kindOf tells by the Ref or the object's own word, whichever is worse.
+// kindOf uses the Ref or the object's own kind, whichever hides more.
 func kindOf(ref state.Ref, obj map[string]any) sensitive {
 	if ref.Group == "" && ref.Resource == "secrets" {
 		return secret
@@ -84,8 +82,8 @@ func kindOfObject(obj map[string]any) sensitive {
 	return plain
 }
 
-// TellsOfSecret reports whether an object is an Event about a Secret, of either of the
-// API's groups. It goes by the fields: items of a list do not say what they are.
+// TellsOfSecret reports whether an object is an Event about a Secret, of either API
+// group. It checks the fields, because items of a list have no kind.
 func TellsOfSecret(obj map[string]any) bool {
 	for _, field := range []string{"involvedObject", "regarding"} {
 		about, _ := obj[field].(map[string]any)
@@ -97,7 +95,7 @@ func TellsOfSecret(obj map[string]any) bool {
 	return false
 }
 
-// redactor copies objects, with one idea of what becomes of a hidden value.
+// redactor copies objects and defines how hidden values are replaced.
 type redactor struct {
 	hide func(any) any
 }
@@ -115,8 +113,7 @@ func (r redactor) object(obj map[string]any, kind sensitive) map[string]any {
 		case field == "metadata":
 			out[field] = r.metadata(v, kind)
 		case field == "items" && kind == secret:
-			// A list that was asked for as secrets: its items need not say
-			// what they are.
+			// A list requested as secrets: its items may have no kind.
 			out[field] = r.items(v, kind)
 		default:
 			out[field] = r.value(v)
@@ -157,8 +154,8 @@ func (r redactor) value(v any) any {
 	return r.foreign(v)
 }
 
-// foreign brings what no JSON decoder makes into the form that one does, so
-// that nothing escapes the rules by its Go type.
+// foreign converts types that no JSON decoder produces, so that nothing escapes the
+// rules through its Go type.
 func (r redactor) foreign(v any) any {
 	text, err := state.Marshal(v)
 	if err != nil {
