@@ -5,13 +5,14 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/engine"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
 // additions are the keys added so far, by "controller queue".
-func additions(s *session) map[string]uint64 {
+func additions(s *engine.Engine) map[string]uint64 {
 	out := map[string]uint64{}
-	for _, q := range s.hub.Flush().Queues.All() {
+	for _, q := range s.Journal().Flush().Queues.All() {
 		out[q.Controller+" "+q.Name] += q.Adds
 	}
 	return out
@@ -19,10 +20,10 @@ func additions(s *session) map[string]uint64 {
 
 // keyless lists the queues, of controllers that run, that no key was added to since
 // before.
-func keyless(s *session, before map[string]uint64) []string {
+func keyless(s *engine.Engine, before map[string]uint64) []string {
 	now := additions(s)
 	var out []string
-	for _, status := range s.manager.Load().Statuses() {
+	for _, status := range s.Manager().Statuses() {
 		if status.Status == state.ControllerOff {
 			continue
 		}
@@ -37,7 +38,7 @@ func keyless(s *session, before map[string]uint64) []string {
 
 // worksFor fails for each queue without keys and each wanted write that the API
 // server has not stored.
-func (l *live) worksFor(t *testing.T, s *session, before map[string]uint64) {
+func (l *live) worksFor(t *testing.T, s *engine.Engine, before map[string]uint64) {
 	t.Helper()
 	for _, queue := range keyless(s, before) {
 		if reason := keylessHere[queue]; reason == "" {

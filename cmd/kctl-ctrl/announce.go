@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/console"
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/engine"
 	"github.com/kctl-ctrl/kctl-ctrl/render"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/hub"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
@@ -19,9 +20,9 @@ type announced struct {
 }
 
 // announce begins to print.
-func announce(s *session, f follower, out io.Writer) announced {
+func announce(e *engine.Engine, f follower, out io.Writer) announced {
 	a := announced{f, make(chan struct{})}
-	subscription := s.hub.Subscribe(0)
+	subscription := e.Journal().Subscribe(0)
 	go func() {
 		defer close(a.done)
 		announceAll(subscription, out)

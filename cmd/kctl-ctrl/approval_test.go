@@ -5,6 +5,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -19,9 +20,11 @@ import (
 
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/approve"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/engine"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/plan"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/sandbox"
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/settle"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/connect"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
@@ -29,7 +32,7 @@ import (
 // asked is a session on a sandbox whose loops ask before each write, and someone
 // who answers: yes, but to those that are to be skipped.
 type asked struct {
-	*session
+	*engine.Engine
 	t      *testing.T
 	client *kubernetes.Clientset
 
@@ -49,22 +52,23 @@ func newAsked(t *testing.T) *asked {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := testSession(t, sessionOptions{horizon: askedHorizon})
+	s, err := testEngine(t, engine.Spec{
+		Controllers: options, Horizon: askedHorizon, Approvals: engine.Approvals{Ask: true},
+		Sandbox: &engine.Sandbox{Nodes: 1},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { s.shutDown(os.Stderr) })
-	s.decide(decision{ask: true})
-	a := &asked{session: s, t: t, skip: map[string]bool{}, skipped: map[string]int{}, wrote: map[string]bool{}}
+	t.Cleanup(func() { shutDown(s, os.Stderr) })
+	a := &asked{Engine: s, t: t, skip: map[string]bool{}, skipped: map[string]int{}, wrote: map[string]bool{}}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() { defer close(done); a.answer(ctx) }()
 	t.Cleanup(func() { cancel(); <-done })
-	if err := s.startSandbox(t.Context(), sandboxFlags{nodes: 1, nodeCPU: "8", nodeMem: "32Gi", nodePods: "110", pods: "ready"}, options, "", state.ModeActive, func(string) {}); err != nil {
+	if err := s.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	s.applyOptions.NoServiceAccountWait, s.applyOptions.NoQuotaWait = true, true // who does that may be skipped
-	if a.client, err = kubernetes.NewForConfig(s.world); err != nil {
+	if a.client, err = kubernetes.NewForConfig(s.Config()); err != nil {
 		t.Fatal(err)
 	}
 	return a
@@ -72,7 +76,7 @@ func newAsked(t *testing.T) *asked {
 
 // answer answers whatever is asked, at once.
 func (a *asked) answer(ctx context.Context) {
-	gate := a.approval.gate
+	gate := a.Gate()
 	for {
 		changed := gate.Changed()
 		for _, q := range gate.Questions() {
@@ -110,8 +114,11 @@ func (a *asked) settles(when string) {
 	a.t.Helper()
 	ctx, cancel := context.WithTimeout(a.t.Context(), time.Minute)
 	defer cancel()
-	if _, err := a.settler.Wait(ctx); err != nil {
-		busy, _ := a.settler.Look()
+	if _, err := a.WaitSettled(ctx, time.Minute); err != nil {
+		var busy []string
+		if unsettled := (*settle.UnsettledError)(nil); errors.As(err, &unsettled) {
+			busy = unsettled.Reasons
+		}
 		a.mu.Lock()
 		defer a.mu.Unlock()
 		a.t.Fatalf("%s: %v; moving: %q; skipped so far: %v", when, err, busy, a.skipped)
@@ -129,7 +136,12 @@ func (a *asked) live(namespace string) {
 	if err != nil {
 		a.t.Fatal(err)
 	}
-	if err := a.apply(a.t.Context(), objects, ""); err != nil {
+	cluster, err := plan.NewCluster(a.Config())
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	// Who does what is otherwise waited for may be skipped.
+	if _, err := cluster.Apply(a.t.Context(), objects, plan.Options{NoServiceAccountWait: true, NoQuotaWait: true}); err != nil {
 		a.t.Fatal(err)
 	}
 	a.settles(namespace + " has come")
@@ -143,9 +155,9 @@ func (a *asked) live(namespace string) {
 	}
 	// The namespace controller gives a namespace some seconds.
 	eventually(a.t, namespace+" is looked at", func() bool {
-		for _, due := range a.tap.Activity().Waiting {
+		for _, due := range a.Tap().Activity().Waiting {
 			if due.Key == namespace && due.Controller == "namespace-controller" {
-				return a.tap.RetryNow(due.Controller, due.Queue, due.Key) == nil
+				return a.Tap().RetryNow(due.Controller, due.Queue, due.Key) == nil
 			}
 		}
 		return false
@@ -226,20 +238,20 @@ func (p *proof) skipped(t *testing.T, broken approve.Broken) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := testSession(t, sessionOptions{})
+	s, err := testEngine(t, engine.Spec{Broken: engine.Broken{Approve: broken}, Approvals: engine.Approvals{Policy: &approve.Policy{}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer s.shutDown(os.Stderr)
-	s.approval.broken = broken
-	s.decide(decision{policy: &approve.Policy{}})
-	wrap, err := s.guarded(guard.Options{Mode: state.ModeActive, Grant: grant, Before: s.approval.gate.Before})
+	defer shutDown(s, os.Stderr)
+	wrap, err := s.Guarded(guard.Options{Mode: state.ModeActive, Grant: grant, Before: s.Gate().Before})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.config, err = connect.Server(connect.Endpoint(endpoint), wrap, connect.Limits{QPS: -1}); err != nil {
+	config, err := connect.Server(connect.Endpoint(endpoint), wrap, connect.Limits{QPS: -1})
+	if err != nil {
 		t.Fatal(err)
 	}
+	s.ConnectBy(config, state.ModeActive)
 	tried := newAttempts(p.scenarios)
 	p.run(t, s, tried, tried.begun, func(w state.WriteFinished) bool {
 		if w.Result != state.WriteRefused && broken == (approve.Broken{}) {

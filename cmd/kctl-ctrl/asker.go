@@ -13,6 +13,7 @@ import (
 
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/console"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/exit"
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/engine"
 	"github.com/kctl-ctrl/kctl-ctrl/render"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
@@ -24,7 +25,7 @@ const maxFields = 24
 // asked the journal stands still, so that the question stays below it; the lines
 // come after the answer.
 type asker struct {
-	s       *session
+	e       *engine.Engine
 	journal *printer
 	out     io.Writer
 	color   bool
@@ -55,9 +56,9 @@ const maxTyped = 16
 
 // startAsker asks until ctx ends; quit ends the run. It returns what waits for its
 // end.
-func startAsker(ctx context.Context, s *session, journal *printer, streams genericiooptions.IOStreams, quit context.CancelCauseFunc) (wait func()) {
+func startAsker(ctx context.Context, e *engine.Engine, journal *printer, streams genericiooptions.IOStreams, quit context.CancelCauseFunc) (wait func()) {
 	color, _ := console.Color(journal.flags.Color, streams.ErrOut)
-	a := &asker{s: s, journal: journal, out: streams.ErrOut, color: color, width: console.Width(streams.ErrOut), quit: quit, lines: make(chan typed, maxTyped)}
+	a := &asker{e: e, journal: journal, out: streams.ErrOut, color: color, width: console.Width(streams.ErrOut), quit: quit, lines: make(chan typed, maxTyped)}
 	go a.read(streams.In)
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
@@ -85,7 +86,7 @@ func (a *asker) read(in io.Reader) {
 }
 
 func (a *asker) run(ctx context.Context) {
-	gate := a.s.approval.gate
+	gate := a.e.Gate()
 	defer a.clear()
 	for {
 		changed := gate.Changed()
@@ -114,7 +115,7 @@ func (a *asker) run(ctx context.Context) {
 
 // look puts on the terminal what has to be asked next.
 func (a *asker) look(ctx context.Context) {
-	gate := a.s.approval.gate
+	gate := a.e.Gate()
 	questions := gate.Questions()
 	if a.asked != nil && !a.withdrawn {
 		if !contains(questions, a.asked.ID) {
@@ -134,8 +135,8 @@ func (a *asker) look(ctx context.Context) {
 		a.hold(ctx)
 		a.brake, a.since = true, time.Now()
 		reason := brake.Reason
-		if a.s.keepsLease() {
-			reason += "; " + keptLease
+		if a.e.KeepsLease() {
+			reason += "; " + engine.KeptLease
 		}
 		a.say(fmt.Sprintf("\nThe BRAKE is on, nothing is written: %s.\n  r  release it\n  q  quit", reason))
 		return
@@ -152,7 +153,7 @@ func (a *asker) look(ctx context.Context) {
 	}
 	if next != nil {
 		a.hold(ctx)
-		next.Why = a.s.hub.Snapshot().Why(*next)
+		next.Why = a.e.Journal().Snapshot().Why(*next)
 		a.asked = next
 		a.show(open-1, maxFields)
 		a.since = time.Now()
@@ -170,15 +171,15 @@ func contains(questions []state.Question, id int) bool {
 
 func (a *asker) show(more, fields int) {
 	o := render.QuestionOptions{Color: a.color, Width: a.width, Fields: fields, More: more}
-	if a.s.keepsLease() {
-		o.Meanwhile = keptLease
+	if a.e.KeepsLease() {
+		o.Meanwhile = engine.KeptLease
 	}
 	_ = render.Question(a.out, *a.asked, o)
 }
 
 // take takes what was typed.
 func (a *asker) take(word string) {
-	gate := a.s.approval.gate
+	gate := a.e.Gate()
 	switch {
 	case word == "q" || word == "quit":
 		a.quit(exit.ErrInterrupted)
@@ -212,7 +213,7 @@ func (a *asker) take(word string) {
 }
 
 // hold lets the journal be printed up to now, and stops it.
-func (a *asker) hold(ctx context.Context) { a.journal.still.hold(ctx, a.s.hub.Flush().Seq) }
+func (a *asker) hold(ctx context.Context) { a.journal.still.hold(ctx, a.e.Journal().Flush().Seq) }
 
 // clear lets the journal go on.
 func (a *asker) clear() {

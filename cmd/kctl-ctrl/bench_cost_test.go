@@ -23,6 +23,7 @@ import (
 	_ "k8s.io/component-base/metrics/prometheus/workqueue" // counts the syncs of both sides
 
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/engine"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/tap"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/connect"
@@ -228,27 +229,27 @@ func syntheticWithout(b *testing.B, endpoint connect.Endpoint, beneath connect.W
 
 func syntheticWith(b *testing.B, endpoint connect.Endpoint, grant guard.SandboxGrant, beneath connect.Wrap) spent {
 	b.Helper()
-	s, err := testSession(b, sessionOptions{})
+	s, err := testEngine(b, engine.Spec{})
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer s.shutDown(io.Discard)
-	wrap, err := s.guarded(guard.Options{Mode: state.ModeActive, Grant: grant})
+	defer shutDown(s, io.Discard)
+	wrap, err := s.Guarded(guard.Options{Mode: state.ModeActive, Grant: grant})
 	if err != nil {
 		b.Fatal(err)
 	}
 	c := newSynthetic(b, endpoint, func(rt http.RoundTripper) http.RoundTripper { return wrap(beneath(rt)) })
-	if err := s.tap.Attach("synthetic", c, tap.Strings("synthetic", "queue")); err != nil {
+	if err := s.Tap().Attach("synthetic", c, tap.Strings("synthetic", "queue")); err != nil {
 		b.Fatal(err)
 	}
 	out := measure(b, func() int {
-		if err := c.work(b.Context(), syntheticSyncs, func(f func(context.Context)) { s.tap.Run(b.Context(), "synthetic", f) }); err != nil {
+		if err := c.work(b.Context(), syntheticSyncs, func(f func(context.Context)) { s.Tap().Run(b.Context(), "synthetic", f) }); err != nil {
 			b.Fatal(err)
 		}
-		s.hub.Flush()
+		s.Journal().Flush()
 		return syntheticSyncs
 	})
-	if got := s.hub.Snapshot().Controller("synthetic"); got == nil || got.Writes.Done != syntheticSyncs || got.Syncs != syntheticSyncs {
+	if got := s.Journal().Snapshot().Controller("synthetic"); got == nil || got.Writes.Done != syntheticSyncs || got.Syncs != syntheticSyncs {
 		b.Fatalf("the journal has %+v, want %d syncs and writes", got, syntheticSyncs)
 	}
 	return out
@@ -299,7 +300,7 @@ func syncsDone(b *testing.B) (n int) {
 // runBare starts the loops as runOurs does, with no tap, no guard and no journal.
 func (f *filled) runBare() {
 	endpoint := f.Endpoint()
-	config, err := connect.Server(connect.Endpoint(endpoint), func(rt http.RoundTripper) http.RoundTripper { return rt }, connect.Limits{QPS: sandboxQPS, Burst: sandboxBurst})
+	config, err := connect.Server(connect.Endpoint(endpoint), func(rt http.RoundTripper) http.RoundTripper { return rt }, connect.Limits{QPS: engine.SandboxQPS, Burst: engine.SandboxBurst})
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -26,6 +26,7 @@ import (
 
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/exit"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/engine"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/sandbox"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/connect"
@@ -186,25 +187,27 @@ func (f *filled) await(pods <-chan struct{}, n int) {
 
 // runOurs starts the loops in this process, as run does.
 func (f *filled) runOurs() {
-	s, err := testSession(f, sessionOptions{})
+	s, err := testEngine(f, engine.Spec{})
 	if err != nil {
 		f.Fatal(err)
 	}
-	f.stop = func() { s.shutDown(io.Discard) }
+	f.stop = func() { shutDown(s, io.Discard) }
 	endpoint := f.Endpoint()
 	grant, err := guard.GrantSandbox(endpoint.URL, endpoint.CA, sandbox.Recognise)
 	if err != nil {
 		f.Fatal(err)
 	}
-	wrap, err := s.guarded(guard.Options{Mode: state.ModeActive, Grant: grant})
+	wrap, err := s.Guarded(guard.Options{Mode: state.ModeActive, Grant: grant})
 	if err != nil {
 		f.Fatal(err)
 	}
-	if s.config, err = connect.Server(connect.Endpoint(endpoint), wrap, connect.Limits{QPS: sandboxQPS, Burst: sandboxBurst}); err != nil {
+	config, err := connect.Server(connect.Endpoint(endpoint), wrap, connect.Limits{QPS: engine.SandboxQPS, Burst: engine.SandboxBurst})
+	if err != nil {
 		f.Fatal(err)
 	}
+	s.ConnectBy(config, state.ModeActive)
 	component, rootCA := f.component()
-	if err := s.startLoops(f.Context(), controllers.Config{Component: component, RootCA: rootCA}); err != nil {
+	if err := s.StartControllers(f.Context(), controllers.Config{Component: component, RootCA: rootCA}); err != nil {
 		f.Fatal(err)
 	}
 }
@@ -215,7 +218,7 @@ func (f *filled) component() (component *kubectrlmgrconfig.KubeControllerManager
 	if err != nil {
 		f.Fatal(err)
 	}
-	options.DefaultThroughput(sandboxQPS, sandboxBurst)
+	options.DefaultThroughput(engine.SandboxQPS, engine.SandboxBurst)
 	inputs := f.SigningInputs()
 	component, err = options.Complete(controllers.Inputs{
 		SigningCertFile: inputs.CertFile, SigningKeyFile: inputs.KeyFile,
@@ -241,7 +244,7 @@ func (f *filled) runUpstream(binary string) {
 	}
 	command := exec.Command(binary,
 		"--kubeconfig="+kubeconfig, "--leader-elect=false", "--secure-port=0",
-		fmt.Sprintf("--kube-api-qps=%d", sandboxQPS), fmt.Sprintf("--kube-api-burst=%d", sandboxBurst),
+		fmt.Sprintf("--kube-api-qps=%d", engine.SandboxQPS), fmt.Sprintf("--kube-api-burst=%d", engine.SandboxBurst),
 		"--root-ca-file="+rootCA, "--service-account-private-key-file="+inputs.ServiceAccountKeyFile,
 		"--cluster-signing-cert-file="+inputs.CertFile, "--cluster-signing-key-file="+inputs.KeyFile,
 	)

@@ -7,11 +7,12 @@ import (
 	"testing"
 
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/engine/child"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/ownfile"
 )
 
 // The file for the journal ends with the last entry that fits, and the rest is counted.
 func TestBoundedFile(t *testing.T) {
-	file, err := openOwn(filepath.Join(t.TempDir(), "journal"), false)
+	file, err := ownfile.Create(filepath.Join(t.TempDir(), "journal"), false)
 	if err != nil {
 		t.Fatal(err)
 	}

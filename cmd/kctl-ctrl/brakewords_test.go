@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/approve"
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/engine"
 	"github.com/kctl-ctrl/kctl-ctrl/render"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
@@ -19,22 +20,21 @@ func TestBrakeLine(t *testing.T) {
 		want        string
 	}{
 		"headless":           {false, false, "the test" + next},
-		"headless, leading":  {true, false, "the test; " + keptLease + next},
-		"asks, leading":      {true, true, "the test; " + keptLease},
+		"headless, leading":  {true, false, "the test; " + engine.KeptLease + next},
+		"asks, leading":      {true, true, "the test; " + engine.KeptLease},
 		"asks, on a sandbox": {false, true, "the test"},
 	} {
-		s, err := testSession(t, sessionOptions{})
+		s, err := testEngine(t, engine.Spec{Approvals: engine.Approvals{Ask: c.asks, Policy: &approve.Policy{}, Signalled: true}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.decide(decision{ask: c.asks, policy: &approve.Policy{}})
 		if c.leads {
-			s.hub.Record(state.ElectionChanged{Phase: state.ElectionAcquired})
-			s.hub.Flush()
+			s.Journal().Record(state.ElectionChanged{Phase: state.ElectionAcquired})
+			s.Journal().Flush()
 		}
-		s.approval.gate.Brake("the test")
+		s.Gate().Brake("the test")
 		said := ""
-		for entry := range s.hub.Flush().Recent.All() {
+		for entry := range s.Journal().Flush().Recent.All() {
 			if e, ok := entry.Event.(state.BreakerChanged); ok {
 				said = state.DescribeParts(e).Text
 			}
@@ -42,17 +42,17 @@ func TestBrakeLine(t *testing.T) {
 		if want := "BRAKE: no write leaves any more, until it is released: " + c.want; said != want {
 			t.Errorf("%s: %q, want %q", name, said, want)
 		}
-		s.shutDown(os.Stderr)
+		shutDown(s, os.Stderr)
 	}
 }
 
 // A question says what follows from its waiting.
 func TestQuestionSaysWhatWaitingMeans(t *testing.T) {
 	var out strings.Builder
-	if err := render.Question(&out, state.Question{ID: 1}, render.QuestionOptions{Meanwhile: keptLease}); err != nil {
+	if err := render.Question(&out, state.Question{ID: 1}, render.QuestionOptions{Meanwhile: engine.KeptLease}); err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(out.String(), "  "+keptLease+"\n") {
+	if !strings.Contains(out.String(), "  "+engine.KeptLease+"\n") {
 		t.Error(out.String())
 	}
 }

@@ -71,7 +71,7 @@ func (c *ownCache) view(ctx context.Context) (state.CacheView, error) {
 	} else {
 		view.Objects, err = ownObjects(handle, q.Whole)
 		if q.Compare {
-			view.Server = compareList(ctx, c.config, t, q, func() string { return handle.Stats().ResourceVersion })
+			view.Server = informers.CompareList(ctx, c.config, t, q.Namespace, q.Wait, func() string { return handle.Stats().ResourceVersion })
 		}
 	}
 	view.Store = handle.Stats()
@@ -148,10 +148,10 @@ func cachedRow(row informers.Row) state.CachedObject {
 	return state.CachedObject{Ref: row.Ref, ResourceVersion: row.ResourceVersion, Created: row.Created, Deleting: row.Deleting}
 }
 
-// one looks at a single object; see sessionHost.one.
+// one looks at a single object; see engine.Host.Cache.
 func (c *ownCache) one(ctx context.Context, handle *informers.Handle, q attach.CacheQuery, view *state.CacheView) error {
 	if q.Compare {
-		view.Server = compareOne(ctx, c.config, handle.Type(), q, func() (string, bool) {
+		view.Server = informers.CompareObject(ctx, c.config, handle.Type(), q.Namespace, q.Name, q.Wait, func() (string, bool) {
 			o, held := handle.Object(q.Namespace, q.Name)
 			return o.ResourceVersion, held
 		})

@@ -17,15 +17,15 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/engine"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/document"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/owners"
-	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
 // collected is a sandbox with nothing but the garbage collector in it.
 type collected struct {
 	*testing.T
-	*session
+	*engine.Engine
 	client kubernetes.Interface
 }
 
@@ -39,17 +39,19 @@ func newCollected(t *testing.T) *collected {
 	if err := flags.Parse([]string{"--controllers=garbage-collector-controller"}); err != nil {
 		t.Fatal(err)
 	}
-	s, err := testSession(t, sessionOptions{horizon: 300 * time.Millisecond})
+	s, err := testEngine(t, engine.Spec{
+		Controllers: options, Horizon: 300 * time.Millisecond,
+		Sandbox: &engine.Sandbox{},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = s.stop(context.Background()) })
-	sb := sandboxFlags{nodeCPU: "1", nodeMem: "1Gi", nodePods: "10", pods: "ready"}
-	if err := s.startSandbox(t.Context(), sb, options, "", state.ModeActive, func(string) {}); err != nil {
+	t.Cleanup(func() { _ = s.Stop(context.Background()) })
+	if err := s.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	c := &collected{T: t, session: s}
-	if c.client, err = kubernetes.NewForConfig(s.config); err != nil {
+	c := &collected{T: t, Engine: s}
+	if c.client, err = kubernetes.NewForConfig(s.Config()); err != nil {
 		t.Fatal(err)
 	}
 	return c
@@ -59,7 +61,7 @@ func (c *collected) rest() {
 	c.Helper()
 	ctx, cancel := context.WithTimeout(c.Context(), time.Minute)
 	defer cancel()
-	if _, err := c.settler.Wait(ctx); err != nil {
+	if _, err := c.WaitSettled(ctx, 0); err != nil {
 		c.Fatal(err)
 	}
 }
@@ -188,7 +190,7 @@ func TestCascadeIsWhatGCDoes(t *testing.T) {
 
 func (c *collected) foretell(namespace string, policy metav1.DeletionPropagation) document.Cascade {
 	c.Helper()
-	reader, err := owners.NewReader(c.config, owners.Options{})
+	reader, err := owners.NewReader(c.Config(), owners.Options{})
 	if err != nil {
 		c.Fatal(err)
 	}

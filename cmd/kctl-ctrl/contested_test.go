@@ -34,7 +34,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/utils/ptr"
 
-	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard"
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/engine"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -205,17 +205,8 @@ func (c *contested) keepBusy(t *testing.T, names ...string) {
 // inProcess starts a session of active mode in this process, that nothing stops
 // when the lease is lost: only the guard stands between its loops and the cluster.
 // end ends it, and its recording.
-func inProcess(t *testing.T, w *way, broken guard.Broken, with ...func(*session)) (s *session, end func()) {
+func inProcess(t *testing.T, w *way, broken engine.Broken, with ...func(*engine.Spec)) (s *engine.Engine, end func()) {
 	t.Helper()
-	s, err := testSession(t, sessionOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.broken = broken
-	s.end = func(error) {}
-	for _, prepare := range with {
-		prepare(s)
-	}
 	o := &runOptions{IOStreams: genericiooptions.NewTestIOStreamsDiscard(), kubeconfig: genericclioptions.NewConfigFlags(true)}
 	cmd := &cobra.Command{}
 	o.addTo(cmd)
@@ -223,25 +214,36 @@ func inProcess(t *testing.T, w *way, broken guard.Broken, with ...func(*session)
 	if err := cmd.ParseFlags(args); err != nil {
 		t.Fatal(err)
 	}
+	spec, err := o.spec(state.ModeActive, engine.Approvals{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec.Broken = broken
+	for _, prepare := range with {
+		prepare(&spec)
+	}
+	if s, err = testEngine(t, spec); err != nil {
+		t.Fatal(err)
+	}
 	w.recordings = append(w.recordings, filepath.Join(t.TempDir(), "journal.jsonl"))
 	recorded, err := (&recordFlags{file: w.recordings[0]}).start(s)
 	if err != nil {
 		t.Fatal(err)
 	}
-	end = sync.OnceFunc(func() { s.shutDown(os.Stderr); recorded.wait() })
+	end = sync.OnceFunc(func() { shutDown(s, os.Stderr); recorded.wait() })
 	t.Cleanup(end)
-	if err := o.startOnCluster(t.Context(), s, state.ModeActive, func(string) {}); err != nil {
+	if err := s.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	return s, end
 }
 
 // awaitWrites waits until the journal has so many writes of a result after from.
-func awaitWrites(t *testing.T, s *session, result state.WriteResult, n int) {
+func awaitWrites(t *testing.T, s *engine.Engine, result state.WriteResult, n int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	journal := s.hub.Subscribe(0)
+	journal := s.Journal().Subscribe(0)
 	for seen := 0; seen < n; {
 		entries, err := journal.Next(ctx)
 		if err != nil {

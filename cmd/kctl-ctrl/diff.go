@@ -4,22 +4,21 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/about"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/cliflags"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/console"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/controllerflags"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/exit"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/printing"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/engine"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/plan"
-	"github.com/kctl-ctrl/kctl-ctrl/reconcile/sandbox"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/settle"
 	"github.com/kctl-ctrl/kctl-ctrl/render"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/document"
@@ -142,12 +141,7 @@ func (o *diffOptions) run(ctx context.Context) error {
 	}
 	ctx, cancel := console.WithSignals(ctx, o.ErrOut, "stopping the sandbox")
 	defer cancel()
-	s, err := newSession(sessionOptions{logFile: o.logs.File, logVerbosity: o.logs.Verbosity, horizon: o.horizon})
-	if err != nil {
-		return err
-	}
-	result, err := o.simulate(ctx, s, in)
-	s.shutDown(o.ErrOut)
+	result, err := o.simulate(ctx, in)
 	if err != nil {
 		return explain.Cause(ctx, err)
 	}
@@ -165,98 +159,36 @@ func (o *diffOptions) run(ctx context.Context) error {
 }
 
 // simulate runs both states and compares them.
-func (o *diffOptions) simulate(ctx context.Context, s *session, in diffInput) (*document.Plan, error) {
-	progress := console.NewProgress(o.ErrOut)
-	progress.Await(s.awaitsSync)
-	defer progress.Done()
-	if err := s.startSandbox(ctx, o.sandbox, o.controllers, "", state.ModeActive, progress.Line); err != nil {
-		return nil, err
-	}
-	s.reportWaits(o.ErrOut)
-	cluster, err := plan.NewCluster(s.world)
+func (o *diffOptions) simulate(ctx context.Context, in diffInput) (*document.Plan, error) {
+	spec, err := o.spec()
 	if err != nil {
 		return nil, err
 	}
-	input := plan.Input{At: in.at, KubernetesVersion: sandbox.LinkedVersion}
-	if o.sandbox.version != "" {
-		input.KubernetesVersion = o.sandbox.version
-	}
-	options := s.applyOptions
-	options.Namespace = o.namespace
-
-	progress.Line("waiting for the empty cluster to settle")
-	if _, err := o.settle(ctx, s, cluster, &input); err != nil {
+	var progress *console.Progress // made when there is something to wait for
+	spec.Progress = func(text string) { progress.Line(text) }
+	e, err := engine.New(spec)
+	if err != nil {
 		return nil, err
 	}
-	if input.Baseline, err = cluster.Capture(ctx); err != nil {
+	defer shutDown(e, o.ErrOut)
+	progress = console.NewProgress(o.ErrOut)
+	progress.Await(e.AwaitsSync)
+	defer progress.Done()
+	if err := e.Start(ctx); err != nil {
 		return nil, err
 	}
-	input.Start = input.Baseline
-	if len(in.old) > 0 {
-		progress.Line("applying the base")
-		if input.Before, err = cluster.Apply(ctx, in.old, options); err != nil {
-			return nil, fmt.Errorf("apply the base:\n%w", err)
-		}
-		progress.Line("waiting for the base to settle")
-		if _, err := o.settle(ctx, s, cluster, &input); err != nil {
-			return nil, err
-		}
-		if input.Start, err = cluster.Capture(ctx); err != nil {
-			return nil, err
-		}
-	}
-
-	progress.Line("applying the change")
-	options.At = in.at
-	if input.After, err = cluster.Apply(ctx, in.new, options); err != nil {
-		return nil, fmt.Errorf("apply the change:\n%w", err)
-	}
-	if input.Before != nil {
-		removed := plan.Removed(input.Before, input.After)
-		if slices.ContainsFunc(removed, isNamespace) {
-			s.settler.Horizon = max(s.settler.Horizon, namespaceGrace)
-		}
-		if input.Removed, err = cluster.Delete(ctx, removed); err != nil {
-			return nil, fmt.Errorf("delete what only the base has:\n%w", err)
-		}
-	}
-	progress.Line("waiting for the change to settle")
-	if input.Timers, err = o.settle(ctx, s, cluster, &input); err != nil {
-		return nil, err
-	}
-	if input.End, err = cluster.Capture(ctx); err != nil {
-		return nil, err
-	}
-	result := plan.Compare(input)
-	return &result, nil
+	reportWaits(e, o.ErrOut)
+	return e.Plan(ctx, engine.Change{Base: in.old, Next: in.new, Namespace: o.namespace, At: in.at, Timeout: o.timeout})
 }
 
-// namespaceGrace is more than the time by which the namespace controller puts
-// off each key: namespaceDeletionGracePeriod, 5 s, in
-// k8s.io/kubernetes/pkg/controller/namespace/namespace_controller.go at v1.37.1.
-const namespaceGrace = 6 * time.Second
-
-func isNamespace(r plan.Result) bool {
-	return r.Mapping != nil && r.Mapping.GroupVersionKind.GroupKind() == schema.GroupKind{Kind: "Namespace"}
-}
-
-// settle waits for rest and says in words which keys wait out a back-off. Other
-// timers are told from the objects, where they do not depend on the time that
-// this run took. Running out of time is not an error here: the plan then says
-// what still moved.
-func (o *diffOptions) settle(ctx context.Context, s *session, cluster *plan.Cluster, input *plan.Input) (timers []string, err error) {
-	later, err := o.settleScaled(ctx, s, cluster)
-	for _, due := range later {
-		if due.Retries > 0 {
-			timers = append(timers, fmt.Sprintf("%s keeps retrying %s", due.Controller, due.Key))
-		}
-	}
-	var unsettled *settle.UnsettledError
-	if errors.As(err, &unsettled) {
-		input.Unsettled = append(input.Unsettled, unsettled.Reasons...)
-		return timers, nil
-	}
-	return timers, err
+// spec is what is run.
+func (o *diffOptions) spec() (engine.Spec, error) {
+	sandbox, err := o.sandbox.spec()
+	info := about.Version()
+	return engine.Spec{
+		Sandbox: sandbox, Mode: state.ModeActive, Controllers: o.controllers, Horizon: o.horizon, Log: logOf(o.logs),
+		Version: info.Version, Kubernetes: info.Kubernetes,
+	}, err
 }
 
 func (o *diffOptions) print(result *document.Plan, color bool) error {

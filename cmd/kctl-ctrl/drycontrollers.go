@@ -13,6 +13,7 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/console"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/look"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/engine"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/explain"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
@@ -43,28 +44,34 @@ func (d *dryControllers) Start(ctx context.Context, streams genericiooptions.IOS
 	if d.options == nil {
 		return look.Started{}, errors.New("kube-controller-manager's defaults cannot be read")
 	}
-	s, err := newSession(sessionOptions{})
+	run := &runOptions{IOStreams: streams, kubeconfig: in.Flags, controllers: d.options}
+	spec, err := run.spec(state.ModeDryRunClient, engine.Approvals{})
 	if err != nil {
 		return look.Started{}, err
 	}
-	closing := func() { s.shutDown(streams.ErrOut) }
+	var progress *console.Progress // made when there is something to wait for
+	spec.Progress = func(text string) { progress.Line(text) }
+	e, err := engine.New(spec)
+	if err != nil {
+		return look.Started{}, err
+	}
+	closing := func() { shutDown(e, streams.ErrOut) }
 	fmt.Fprintf(streams.ErrOut, "no kctl-ctrl runs loops on this cluster%s: running them dry for %s\n", in.Suffix(), during)
-	progress := console.NewProgress(streams.ErrOut)
+	progress = console.NewProgress(streams.ErrOut)
 	defer progress.Done()
-	run := &runOptions{IOStreams: streams, kubeconfig: in.Flags, controllers: d.options}
-	if err := run.startOnCluster(ctx, s, state.ModeDryRunClient, progress.Line); err != nil {
+	if err := e.Start(ctx); err != nil {
 		closing()
 		return look.Started{}, explain.Cause(ctx, err)
 	}
 	missing := 0
-	if off := forbidden(s.manager.Load().Statuses()); len(off) > 0 {
+	if off := engine.Forbidden(e.Manager().Statuses()); len(off) > 0 {
 		missing = len(off)
 		progress.Done()
-		fmt.Fprintf(streams.ErrOut, "warning: missing here are %d loops that cannot run: %s\n", len(off), few(off))
+		fmt.Fprintf(streams.ErrOut, "warning: missing here are %d loops that cannot run: %s\n", len(off), state.Few(off, ", "))
 	}
-	host := newSessionHost(s, "this process")
-	s.onStop(func(context.Context) error {
-		host.stop()
+	host := engine.NewHost(e, "this process")
+	e.OnStop(func(context.Context) error {
+		host.Close()
 		return nil
 	})
 	progress.Line("letting the loops run for " + during.String())
@@ -76,7 +83,7 @@ func (d *dryControllers) Start(ctx context.Context, streams genericiooptions.IOS
 		closing()
 		return look.Started{}, context.Cause(ctx)
 	}
-	unsynced := s.waitSynced(ctx, syncWithin, progress.Line)
+	unsynced := e.WaitSynced(ctx, syncWithin, progress.Line)
 	if ctx.Err() != nil {
 		closing()
 		return look.Started{}, context.Cause(ctx)

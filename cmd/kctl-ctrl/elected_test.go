@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/exit"
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/engine"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
@@ -24,7 +25,7 @@ func TestGateOnAServer(t *testing.T) {
 			c := newContested(t)
 			c.keepBusy(t, "web-1", "web-2", "web-3")
 			w := c.way(t, "a")
-			s, end := inProcess(t, w, guard.Broken{IgnoreGate: broken})
+			s, end := inProcess(t, w, engine.Broken{Guard: guard.Broken{IgnoreGate: broken}})
 			awaitWrites(t, s, state.WriteDone, 20)
 			w.set(holdUp)
 			if broken {
@@ -38,7 +39,7 @@ func TestGateOnAServer(t *testing.T) {
 				return
 			}
 			awaitWrites(t, s, state.WriteRefused, 50)
-			phase := s.hub.Flush().Election
+			phase := s.Journal().Flush().Election
 			end()
 			v := rule(c.requests(t), shortDeadline)
 			if v.writes["a"] < 20 {
@@ -57,8 +58,8 @@ func TestAskOnACluster(t *testing.T) {
 	withControllers(t)
 	c := newContested(t)
 	c.keepBusy(t, "web-1")
-	s, _ := inProcess(t, c.way(t, "a"), guard.Broken{}, func(s *session) { s.decide(decision{ask: true}) })
-	gate := s.approval.gate
+	s, _ := inProcess(t, c.way(t, "a"), engine.Broken{}, func(spec *engine.Spec) { spec.Approvals.Ask = true })
+	gate := s.Gate()
 	left := func() (writes []string) {
 		for _, r := range c.requests(t) {
 			if r.who == "a" && !r.lease && !strings.Contains(r.what, "/events") { // they are not asked about

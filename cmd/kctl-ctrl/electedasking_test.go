@@ -10,6 +10,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/approve"
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/engine"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -22,14 +23,6 @@ func TestElectedAsks(t *testing.T) {
 			c := newContested(t)
 			c.keepBusy(t, "web-1")
 			w := c.way(t, "a")
-			s, err := testSession(t, sessionOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			s.end = func(error) {}
-			s.approval.broken.NeverAsks = broken
-			s.decide(decision{policy: &approve.Policy{}})
-			t.Cleanup(func() { s.shutDown(os.Stderr) })
 			o := &runOptions{IOStreams: genericiooptions.NewTestIOStreamsDiscard(), kubeconfig: genericclioptions.NewConfigFlags(true)}
 			cmd := &cobra.Command{}
 			o.addTo(cmd)
@@ -37,7 +30,17 @@ func TestElectedAsks(t *testing.T) {
 			if err := cmd.ParseFlags(args); err != nil {
 				t.Fatal(err)
 			}
-			if err := o.startOnCluster(t.Context(), s, state.ModeActive, func(string) {}); err != nil {
+			spec, err := o.spec(state.ModeActive, engine.Approvals{Policy: &approve.Policy{}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			spec.Broken.Approve.NeverAsks = broken
+			s, err := testEngine(t, spec)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { shutDown(s, os.Stderr) })
+			if err := s.Start(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			if broken {

@@ -21,6 +21,7 @@ import (
 
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/exit"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/election"
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/engine"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -183,13 +184,6 @@ func (c *contested) takeLive(t *testing.T) {
 	t.Helper()
 	takeControl(t)
 	defer control.Unlock()
-	s, err := testSession(t, sessionOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.shutDown(os.Stderr)
-	s.end = func(error) {}
-	s.brokenElection = election.Broken{TakeLive: true}
 	o := &runOptions{IOStreams: genericiooptions.NewTestIOStreamsDiscard(), kubeconfig: genericclioptions.NewConfigFlags(true)}
 	cmd := &cobra.Command{}
 	o.addTo(cmd)
@@ -198,7 +192,17 @@ func (c *contested) takeLive(t *testing.T) {
 	if err := cmd.ParseFlags(args); err != nil {
 		t.Fatal(err)
 	}
-	if err := o.startOnCluster(t.Context(), s, state.ModeActive, func(string) {}); err != nil {
+	spec, err := o.spec(state.ModeActive, engine.Approvals{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec.Broken.Election = election.Broken{TakeLive: true}
+	s, err := testEngine(t, spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer shutDown(s, os.Stderr)
+	if err := s.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 }

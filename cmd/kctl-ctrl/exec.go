@@ -13,16 +13,20 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/about"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/cliflags"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/console"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/controllerflags"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/exit"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/journal"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/engine"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/engine/child"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/plan"
 	"github.com/kctl-ctrl/kctl-ctrl/render"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/connect"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/explain"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/ownfile"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -205,50 +209,78 @@ func (o *execOptions) run(ctx context.Context, args []string) error {
 	ctx, signals := passSignals(ctx, o.ErrOut, asking.passed(passedSignals())...)
 	defer signals.stop()
 
-	s, recorder, stop, err := o.session(asking, 0)
+	var progress *console.Progress // made when there is something to wait for
+	e, recorder, stop, err := o.engine(mode, asking, 0, func(text string) { progress.Line(text) })
 	if err != nil {
 		return err
 	}
 	defer stop()
-	printer := printJournal(&o.journal, genericiooptions.IOStreams{In: o.In, Out: lines, ErrOut: o.ErrOut}, s)
-	ctx, endAsking := asking.start(ctx, s, printer)
+	printer := printJournal(&o.journal, genericiooptions.IOStreams{In: o.In, Out: lines, ErrOut: o.ErrOut}, e, nil)
+	ctx, endAsking := asking.start(ctx, e, printer)
 
-	err = o.work(ctx, s, signals, mode, objects, command)
+	progress = console.NewProgress(o.ErrOut)
+	err = o.work(ctx, e, progress, signals, objects, command)
 	endAsking() // it holds the journal up
-	s.shutDown(o.ErrOut)
+	shutDown(e, o.ErrOut)
 	recorder.wait()
 	printer.wait()
-	return o.report(s, err, printer, recorder)
+	return o.report(e, err, printer, recorder)
 }
 
-// session is one whose writes are asked about, and what records it. Until stop is
-// called, a signal releases the brake of its policy.
-func (o *execOptions) session(asking *commandAsking, horizon time.Duration) (s *session, r *recorder, stop func(), err error) {
-	if s, err = newSession(sessionOptions{logFile: o.logs.File, logVerbosity: o.logs.Verbosity, horizon: horizon}); err != nil {
+// spec is what the flags ask for.
+func (o *execOptions) spec(mode state.Mode, asking *commandAsking) (engine.Spec, error) {
+	info := about.Version()
+	spec := engine.Spec{
+		Command: true, Mode: mode, Controllers: o.controllers, Namespace: *o.kubeconfig.Namespace, Approvals: asking.Approvals,
+		Log: logOf(o.logs), Version: info.Version, Kubernetes: info.Kubernetes,
+	}
+	var err error
+	if o.sandboxed {
+		spec.Sandbox, err = o.sandbox.spec()
+		return spec, err
+	}
+	loader := o.kubeconfig.ToRawKubeConfigLoader()
+	target, err := connect.TargetOf(loader)
+	if err != nil {
+		return spec, err
+	}
+	name, err := contextOf(loader, *o.kubeconfig.Context)
+	spec.Cluster = &engine.Cluster{Context: name, Target: target}
+	return spec, err
+}
+
+// engine is one for a command whose writes may be asked about, and what records it. Until
+// stop is called, a signal releases the brake of its policy.
+func (o *execOptions) engine(mode state.Mode, asking *commandAsking, horizon time.Duration, progress func(string)) (e *engine.Engine, r *recorder, stop func(), err error) {
+	spec, err := o.spec(mode, asking)
+	if err != nil {
 		return nil, nil, nil, err
 	}
-	s.decide(asking.decision)
-	if r, err = o.recording.start(s); err != nil {
-		s.shutDown(o.ErrOut)
+	spec.Horizon, spec.Progress = horizon, progress
+	if e, err = engine.New(spec); err != nil {
+		return nil, nil, nil, err
+	}
+	if r, err = o.recording.start(e); err != nil {
+		shutDown(e, o.ErrOut)
 		return nil, nil, nil, err
 	}
 	stop = func() {}
-	if asking.policy != nil {
-		stop = releaseBySignal(s)
+	if asking.Policy != nil {
+		stop = releaseBySignal(e)
 	}
-	return s, r, stop, nil
+	return e, r, stop, nil
 }
 
 // report says what there is to say at the end. What the command came to counts more
 // than what went wrong with that.
-func (o *execOptions) report(s *session, err error, printer *printer, recorder *recorder) error {
+func (o *execOptions) report(e *engine.Engine, err error, printer *printer, recorder *recorder) error {
 	var ended *child.ExitError
 	if err != nil && !errors.As(err, &ended) {
 		return err
 	}
 	problem := recorder.report(o.ErrOut)
 	if printer != nil {
-		problem = errors.Join(printer.summary(s), problem)
+		problem = errors.Join(printer.summary(e), problem)
 	}
 	for _, file := range []*boundedFile{o.bounded, o.printed} {
 		if file != nil {
@@ -283,7 +315,7 @@ func (o *execOptions) command(args []string, asking *commandAsking) (*userComman
 // openOutput opens the file for what the command prints, which is bounded as the journal
 // file is.
 func (o *execOptions) openOutput(path string) (*boundedFile, error) {
-	file, err := openOwn(path, o.recording.force)
+	file, err := ownfile.Create(path, o.recording.force)
 	if err != nil {
 		return nil, fmt.Errorf("open the file for what the command prints: %w", err)
 	}
@@ -309,7 +341,7 @@ func (o *execOptions) journalOut() (io.WriteCloser, error) {
 	if o.journalFile == "" {
 		return keptOpen{o.ErrOut}, nil
 	}
-	file, err := openOwn(o.journalFile, o.recording.force)
+	file, err := ownfile.Create(o.journalFile, o.recording.force)
 	if err != nil {
 		return nil, fmt.Errorf("open the file for the journal: %w", err)
 	}
@@ -329,27 +361,46 @@ type keptOpen struct{ io.Writer }
 func (keptOpen) Close() error { return nil }
 
 // work starts what the command needs, then the command, and waits for its end.
-func (o *execOptions) work(ctx context.Context, s *session, signals *signalPasser, mode state.Mode, objects []plan.Object, command *userCommand) error {
-	progress := console.NewProgress(o.ErrOut)
-	progress.Await(s.awaitsSync)
+func (o *execOptions) work(ctx context.Context, e *engine.Engine, progress *console.Progress, signals *signalPasser, objects []plan.Object, command *userCommand) error {
+	progress.Await(e.AwaitsSync)
 	defer progress.Done()
-	if err := o.prepare(ctx, s, mode, objects, command, progress.Line); err != nil {
+	if err := o.prepare(ctx, e, objects, command); err != nil {
 		return err
 	}
 	progress.Done()
-	return command.Run(ctx, &signals.Signals, s.crashed(), s.crash)
+	return command.Run(ctx, &signals.Signals, e.Lost(), e.Err)
 }
 
 // prepare starts what the command needs, and gives it the way there.
-func (o *execOptions) prepare(ctx context.Context, s *session, mode state.Mode, objects []plan.Object, command *userCommand, progress func(string)) error {
-	kubeconfig, err := o.startProxy(ctx, s, mode, objects, progress)
+func (o *execOptions) prepare(ctx context.Context, e *engine.Engine, objects []plan.Object, command *userCommand) error {
+	kubeconfig, err := o.startProxy(ctx, e, objects)
 	if err != nil {
 		return explain.Cause(ctx, err)
 	}
-	if s.manager.Load() != nil { // there is something to look into
-		s.attachable("exec")
+	if e.Manager() != nil { // there is something to look into
+		e.Attachable("exec")
 	}
-	s.note("exec", "starts %s", describeCommand(command.Args))
+	e.Note("exec", "starts %s", describeCommand(command.Args))
 	command.Env = child.Environment(os.Environ(), kubeconfig)
 	return nil
+}
+
+// startProxy starts the sandbox, if there is one, applies the manifests, and opens the
+// way for the command.
+func (o *execOptions) startProxy(ctx context.Context, e *engine.Engine, objects []plan.Object) (kubeconfig string, err error) {
+	if err := e.Start(ctx); err != nil {
+		return "", err
+	}
+	namespace := *o.kubeconfig.Namespace
+	if !o.sandboxed {
+		if namespace, _, err = o.kubeconfig.ToRawKubeConfigLoader().Namespace(); err != nil {
+			return "", connect.LoadError(err)
+		}
+	}
+	if len(objects) > 0 {
+		if err := e.Apply(ctx, objects, namespace); err != nil {
+			return "", err
+		}
+	}
+	return e.StartProxy(ctx, namespace)
 }

@@ -19,6 +19,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/utils/ptr"
 
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/console"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/programtest"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/engine/child"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard"
@@ -226,17 +227,21 @@ func TestProofSeesExecWithABrokenGuard(t *testing.T) {
 	p.seedForOperator(t)
 	kubeconfig := p.kubeconfig(t)
 	before := p.revisions(t)
-	s, err := testSession(t, sessionOptions{})
+	o := execOptions{IOStreams: genericiooptions.IOStreams{Out: os.Stdout, ErrOut: os.Stderr}, kubeconfig: genericclioptions.NewConfigFlags(true)}
+	o.kubeconfig.KubeConfig = &kubeconfig
+	spec, err := o.spec(state.ModeDryRunServer, &commandAsking{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer s.shutDown(os.Stderr)
-	s.broken = guard.Broken{SkipDeleteRewrite: true}
-	o := execOptions{IOStreams: genericiooptions.IOStreams{Out: os.Stdout, ErrOut: os.Stderr}, kubeconfig: genericclioptions.NewConfigFlags(true)}
-	o.kubeconfig.KubeConfig = &kubeconfig
+	spec.Broken.Guard = guard.Broken{SkipDeleteRewrite: true}
+	s, err := testEngine(t, spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer shutDown(s, os.Stderr)
 	ctx, signals := passSignals(t.Context(), os.Stderr, passedSignals()...)
 	defer signals.stop()
-	if err := o.work(ctx, s, signals, state.ModeDryRunServer, nil, &userCommand{Command: child.Command{Args: plainOperator(t, "1"), Out: o.Out, ErrOut: o.ErrOut}}); err != nil {
+	if err := o.work(ctx, s, console.NewProgress(io.Discard), signals, nil, &userCommand{Command: child.Command{Args: plainOperator(t, "1"), Out: o.Out, ErrOut: o.ErrOut}}); err != nil {
 		t.Fatal(err)
 	}
 	gone := changes(before, p.revisions(t))

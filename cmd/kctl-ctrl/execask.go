@@ -11,14 +11,14 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/console"
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/engine"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/engine/child"
-	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/proxy"
 )
 
 // commandAsking is who is asked about the writes of exec's command, if anybody is.
 type commandAsking struct {
-	decision
+	engine.Approvals
 	// tty is the terminal on which it is asked line by line. Standard input and
 	// output are the command's.
 	tty *os.File
@@ -36,11 +36,10 @@ func (o *execOptions) asking() (*commandAsking, error) {
 		terminal = err == nil
 	}
 	var err error
-	if a.decision, err = o.approval.loadFor(terminal, clientName); err != nil {
+	if a.Approvals, err = o.approval.loadFor(terminal, clientName); err != nil {
 		a.close()
 		return nil, err
 	}
-	a.ofCommand = true
 	return a, nil
 }
 
@@ -52,23 +51,23 @@ func (a *commandAsking) close() {
 
 // start asks on the terminal until the returned wait, where it is to be asked there.
 // Leaving ends the context with child.ErrLeft.
-func (a *commandAsking) start(ctx context.Context, s *session, journal *printer) (_ context.Context, wait func()) {
-	if a.tty == nil || !a.ask {
+func (a *commandAsking) start(ctx context.Context, e *engine.Engine, journal *printer) (_ context.Context, wait func()) {
+	if a.tty == nil || !a.Ask {
 		return ctx, func() {}
 	}
 	asked, leave := context.WithCancelCause(ctx)
 	quit := func(error) {
 		leave(child.ErrLeft)
-		s.approval.gate.Close() // nothing more is written
+		e.Gate().Close() // nothing more is written
 	}
 	streams := genericiooptions.IOStreams{In: a.tty, Out: a.tty, ErrOut: a.tty}
-	return asked, startAsker(asked, s, journal, streams, quit)
+	return asked, startAsker(asked, e, journal, streams, quit)
 }
 
 // passed are the signals that the command gets: all but the one that releases the
 // brake, which only a policy puts on here.
 func (a *commandAsking) passed(all []os.Signal) []os.Signal {
-	if a.policy == nil {
+	if a.Policy == nil {
 		return all
 	}
 	var out []os.Signal
@@ -95,13 +94,4 @@ func clientName(name string) (string, error) {
 		return "", fmt.Errorf("%q is no client: name the first word of its user agent, as the journal does, or * for any", name)
 	}
 	return name, nil
-}
-
-// ownElection says why a write is not asked about: a client that waits for a yes
-// before it may lead, and before each renewal, gives up meanwhile.
-func ownElection(p guard.Pending) string {
-	if !proxy.Elects(p) {
-		return ""
-	}
-	return "an exception: it is for the election of a leader"
 }

@@ -4,6 +4,7 @@ package main
 
 import (
 	"bufio"
+	"io"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -12,9 +13,11 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/console"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/exit"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/programtest"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/approve"
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/engine"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/engine/child"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
@@ -98,20 +101,23 @@ func TestAskedExecWithABrokenGate(t *testing.T) {
 		p := newProof(t)
 		p.seedConfigMaps(t)
 		kubeconfig, operator := p.kubeconfig(t), plainOperator(t, "1")
-		s, err := testSession(t, sessionOptions{})
+		o := execOptions{IOStreams: genericiooptions.IOStreams{Out: os.Stdout, ErrOut: os.Stderr}, kubeconfig: genericclioptions.NewConfigFlags(true)}
+		o.kubeconfig.KubeConfig = &kubeconfig
+		spec, err := o.spec(state.ModeActive, &commandAsking{Approvals: engine.Approvals{Ask: true}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.approval.broken = approve.Broken{NeverAsks: broken}
-		s.decide(decision{ask: true, ofCommand: true})
-		o := execOptions{IOStreams: genericiooptions.IOStreams{Out: os.Stdout, ErrOut: os.Stderr}, kubeconfig: genericclioptions.NewConfigFlags(true)}
-		o.kubeconfig.KubeConfig = &kubeconfig
+		spec.Broken.Approve = approve.Broken{NeverAsks: broken}
+		s, err := testEngine(t, spec)
+		if err != nil {
+			t.Fatal(err)
+		}
 		ctx, signals := passSignals(t.Context(), os.Stderr, syscall.SIGUSR2)
 		ended := make(chan error, 1)
 		go func() {
-			ended <- o.work(ctx, s, signals, state.ModeActive, nil, &userCommand{Command: child.Command{Args: operator, Out: o.Out, ErrOut: o.ErrOut}})
+			ended <- o.work(ctx, s, console.NewProgress(io.Discard), signals, nil, &userCommand{Command: child.Command{Args: operator, Out: o.Out, ErrOut: o.ErrOut}})
 		}()
-		gate := s.approval.gate
+		gate := s.Gate()
 		if broken {
 			if err := <-ended; err != nil {
 				t.Error(err)
@@ -128,6 +134,6 @@ func TestAskedExecWithABrokenGate(t *testing.T) {
 			<-ended
 		}
 		signals.stop()
-		s.shutDown(os.Stderr)
+		shutDown(s, os.Stderr)
 	}
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/cliflags"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/console"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/supervise"
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/engine"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/engine/child"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/plan"
 	"github.com/kctl-ctrl/kctl-ctrl/render"
@@ -61,14 +62,14 @@ func (o *execOptions) runScreen(ctx context.Context, mode state.Mode, objects []
 	others := slices.DeleteFunc(passedSignals(), func(s os.Signal) bool { return slices.Contains(console.ScreenSignals(), s) })
 	ctx, signals := passSignals(ctx, console.Discard{}, asking.passed(others)...)
 	defer signals.stop()
-	s, recorder, stop, err := o.session(asking, 3*time.Second)
+	e, recorder, stop, err := o.engine(mode, asking, 3*time.Second, nil)
 	if err != nil {
 		return err
 	}
 	defer stop()
 	var printer *printer
 	if o.journalFile != "" {
-		printer = printJournal(&o.journal, genericiooptions.IOStreams{In: o.In, Out: lines, ErrOut: o.ErrOut}, s)
+		printer = printJournal(&o.journal, genericiooptions.IOStreams{In: o.In, Out: lines, ErrOut: o.ErrOut}, e, nil)
 	}
 	// Only leaving the screen ends the command: a signal leaves it.
 	working, leave := context.WithCancelCause(context.WithoutCancel(ctx))
@@ -76,26 +77,26 @@ func (o *execOptions) runScreen(ctx context.Context, mode state.Mode, objects []
 	behind := &behindScreen{command: command, ended: make(chan struct{})}
 	err = showScreen(ctx, tui.Options{
 		Parts:    page.Parts{Theme: theme, Location: time.Local},
-		Journal:  hubJournal{s.hub},
+		Journal:  hubJournal{e.Journal()},
 		Now:      time.Now,
-		Requests: s.requests.count.Load,
+		Requests: e.Requests,
 		Connect: func(ctx context.Context) (func(*tui.Options), error) {
-			parts, err := o.connectScreen(ctx, s, mode, objects, command)
+			parts, err := o.connectScreen(ctx, e, objects, command)
 			if err != nil {
 				return nil, err
 			}
-			behind.start(func() error { return command.Run(working, &signals.Signals, s.crashed(), s.crash) })
+			behind.start(func() error { return command.Run(working, &signals.Signals, e.Lost(), e.Err) })
 			return func(t *tui.Options) { parts(t); t.Command = behind }, nil
 		},
 	}, o.IOStreams)
-	if gate := s.approval.gate; gate != nil {
+	if gate := e.Gate(); gate != nil {
 		gate.Close()
 	}
 	leave(child.ErrLeft)
 	ended := behind.wait(func() {
 		fmt.Fprintf(o.ErrOut, "waiting for the command to end; it is killed after %s\n", child.EndWithin)
 	})
-	s.shutDown(o.ErrOut)
+	shutDown(e, o.ErrOut)
 	recorder.wait()
 	if printer != nil {
 		printer.wait()
@@ -104,20 +105,20 @@ func (o *execOptions) runScreen(ctx context.Context, mode state.Mode, objects []
 	if err != nil {
 		return err
 	}
-	return o.report(s, ended, printer, recorder)
+	return o.report(e, ended, printer, recorder)
 }
 
 // connectScreen starts what is behind the screen, but for the command.
-func (o *execOptions) connectScreen(ctx context.Context, s *session, mode state.Mode, objects []plan.Object, command *userCommand) (func(*tui.Options), error) {
-	if err := o.prepare(ctx, s, mode, objects, command, func(text string) { s.note("session", "%s", text) }); err != nil {
+func (o *execOptions) connectScreen(ctx context.Context, e *engine.Engine, objects []plan.Object, command *userCommand) (func(*tui.Options), error) {
+	if err := o.prepare(ctx, e, objects, command); err != nil {
 		return nil, err
 	}
 	var reading *rest.Config
 	var kubeconfig string
 	var err error
 	if o.sandboxed {
-		if reading, err = s.readSandbox(); err == nil {
-			kubeconfig, err = s.sandbox.WriteKubeconfig("")
+		if reading, err = e.ReadOnlyConfig(); err == nil {
+			kubeconfig, err = e.Sandbox().WriteKubeconfig("")
 		}
 	} else {
 		reading, err = cliflags.ReadOnlyConfig(o.kubeconfig)
@@ -125,7 +126,7 @@ func (o *execOptions) connectScreen(ctx context.Context, s *session, mode state.
 	if err != nil {
 		return nil, explain.Cause(ctx, err)
 	}
-	return s.screenParts(reading, *o.kubeconfig.Namespace, kubeconfig)
+	return screenParts(e, reading, *o.kubeconfig.Namespace, kubeconfig)
 }
 
 // screenCommand is a command that has nothing of the terminal: what it prints goes

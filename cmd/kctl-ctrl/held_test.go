@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/approve"
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/engine"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/tap"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
@@ -57,11 +58,11 @@ func TestAHeldWriteIsLookedAtAgain(t *testing.T) {
 		"changed, and nothing stored": {state.ModeDryRunServer, "8", true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, err := testSession(t, sessionOptions{})
+			s, err := testEngine(t, engine.Spec{})
 			if err != nil {
 				t.Fatal(err)
 			}
-			t.Cleanup(func() { _ = s.stop(context.Background()) })
+			t.Cleanup(func() { _ = s.Stop(context.Background()) })
 			const server, controller = "https://127.0.0.1:1", "replicaset-controller"
 			options := guard.Options{Mode: c.mode, Server: server}
 			if c.mode == state.ModeActive {
@@ -69,7 +70,7 @@ func TestAHeldWriteIsLookedAtAgain(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			wrap, err := s.guarded(options)
+			wrap, err := s.Guarded(options)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -78,14 +79,14 @@ func TestAHeldWriteIsLookedAtAgain(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := s.tap.Break(tap.Breakpoint{Controller: controller, BeforeWrite: true}); err != nil {
+			if _, err := s.Tap().Break(tap.Breakpoint{Controller: controller, BeforeWrite: true}); err != nil {
 				t.Fatal(err)
 			}
 			done := make(chan error, 1)
 			go func() { done <- client.CoreV1().Pods("shop").Delete(t.Context(), "web-1", metav1.DeleteOptions{}) }()
-			eventually(t, "the write is held", func() bool { return len(s.tap.Breakpoints()[0].Held) == 1 })
+			eventually(t, "the write is held", func() bool { return len(s.Tap().Breakpoints()[0].Held) == 1 })
 			pod.change(c.meanwhile)
-			s.tap.Resume(controller)
+			s.Tap().Resume(controller)
 			err = <-done
 			if (err == nil) != c.leaves || (len(pod.sent()) == 1) != c.leaves {
 				t.Errorf("sent %q, answered %v", pod.sent(), err)

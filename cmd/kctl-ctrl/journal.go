@@ -14,6 +14,7 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/console"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/exit"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/journal"
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/engine"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/hub"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
@@ -31,11 +32,12 @@ type printer struct {
 	end context.CancelCauseFunc
 }
 
-// printJournal starts printing. wait must be called after the session has stopped.
-func printJournal(j *journal.Flags, streams genericiooptions.IOStreams, s *session) *printer {
+// printJournal starts printing; end, if set, is called where nobody reads the journal any
+// more. wait must be called after the session has stopped.
+func printJournal(j *journal.Flags, streams genericiooptions.IOStreams, e *engine.Engine, end context.CancelCauseFunc) *printer {
 	color, _ := console.Color(j.Color, streams.Out) // checked before
-	p := &printer{flags: j, streams: streams, color: color, still: newStillness(), done: make(chan struct{}), end: s.end}
-	subscription := s.hub.Subscribe(0)
+	p := &printer{flags: j, streams: streams, color: color, still: newStillness(), done: make(chan struct{}), end: end}
+	subscription := e.Journal().Subscribe(0)
 	go func() {
 		defer close(p.done)
 		defer p.still.end()
@@ -87,9 +89,9 @@ func (p *printer) failure(err error) error {
 
 // summary prints what a run closes with: below the lines, or on standard error
 // where standard output belongs to a program.
-func (p *printer) summary(s *session) error {
+func (p *printer) summary(e *engine.Engine) error {
 	if p.err != nil {
 		return p.failure(p.err)
 	}
-	return p.flags.Summarise(p.streams, s.hub.Snapshot())
+	return p.flags.Summarise(p.streams, e.Journal().Snapshot())
 }

@@ -1,22 +1,23 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/spf13/pflag"
 
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/engine/lead"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/rights"
 )
 
-// describeLacks names the first rules of what the user may not do.
-func describeLacks(rules []rights.Rule) string {
-	var lacks []string
-	for _, rule := range rules {
-		by := strings.ReplaceAll(rule.NeededBy(), "; ", ", ")
-		lacks = append(lacks, fmt.Sprintf("%s %s (for %s)", strings.Join(rule.Verbs, ", "), rule.What(), by))
+// withRole adds to an error that rights are missing which command prints a role with them.
+func (o *runOptions) withRole(err error) error {
+	var lacking *lead.LackingError
+	if !errors.As(err, &lacking) {
+		return err
 	}
-	return fewBy(lacks, "; ")
+	return fmt.Errorf("%w: '%s' prints a role for it", err, o.rbacCommand(lacking.Mode))
 }
 
 // rbacCommand is the command that prints the role for this run.

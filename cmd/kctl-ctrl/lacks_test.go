@@ -10,18 +10,6 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/rights"
 )
 
-func TestDescribeLacks(t *testing.T) {
-	needs := []rights.Need{
-		{Right: rights.Right{Verb: "update", Group: "apps", Resource: "deployments"}, By: "deployment-controller"},
-		{Right: rights.Right{Verb: "patch", Group: "apps", Resource: "deployments"}, By: "deployment-controller"},
-		{Right: rights.Right{Verb: "get", Resource: "pods"}, By: "job-controller"},
-	}
-	want := "get pods (for job-controller); patch, update deployments.apps (for deployment-controller)"
-	if got := describeLacks(rights.Merge(needs)); got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
-}
-
 func TestRBACCommand(t *testing.T) {
 	o := &runOptions{IOStreams: genericiooptions.NewTestIOStreamsDiscard(), kubeconfig: genericclioptions.NewConfigFlags(true)}
 	cmd := &cobra.Command{}

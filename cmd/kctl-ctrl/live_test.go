@@ -25,6 +25,7 @@ import (
 
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/twin"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/engine"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/sandbox"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/simulate"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
@@ -86,18 +87,17 @@ func simulation() simulate.Options {
 
 // ours runs this program's controllers in the sandbox for as long as the test lasts.
 // It returns when their workers wait for keys.
-func (l *live) ours(t *testing.T) *session {
+func (l *live) ours(t *testing.T) *engine.Engine {
 	t.Helper()
-	s, err := newSession(sessionOptions{logFile: filepath.Join(t.TempDir(), "log")})
+	s, err := engine.New(engine.Spec{Log: engine.Log{File: filepath.Join(t.TempDir(), "log")}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { s.shutDown(os.Stderr) })
-	s.sandbox = l.Sandbox
-	if err := s.connectSandbox(state.ModeActive); err != nil {
+	t.Cleanup(func() { shutDown(s, os.Stderr) })
+	if err := s.Adopt(l.Sandbox, state.ModeActive); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.startSimulation(t.Context(), simulation()); err != nil {
+	if err := s.Simulate(t.Context(), simulation()); err != nil {
 		t.Fatal(err)
 	}
 	options, err := controllers.NewOptions()
@@ -109,7 +109,7 @@ func (l *live) ours(t *testing.T) *session {
 	if err := flags.Parse(l.flags); err != nil {
 		t.Fatal(err)
 	}
-	options.DefaultThroughput(sandboxQPS, sandboxBurst)
+	options.DefaultThroughput(engine.SandboxQPS, engine.SandboxBurst)
 	inputs := l.SigningInputs()
 	component, err := options.Complete(controllers.Inputs{
 		SigningCertFile: inputs.CertFile, SigningKeyFile: inputs.KeyFile,
@@ -118,20 +118,20 @@ func (l *live) ours(t *testing.T) *session {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.startLoops(t.Context(), controllers.Config{Component: component, RootCA: inputs.RootCA}); err != nil {
+	if err := s.StartControllers(t.Context(), controllers.Config{Component: component, RootCA: inputs.RootCA}); err != nil {
 		t.Fatal(err)
 	}
 	l.awaitWorkers(t, s)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	if _, err := s.settler.Wait(ctx); err != nil {
+	if _, err := s.WaitSettled(ctx, 0); err != nil {
 		t.Fatal(err)
 	}
 	return s
 }
 
 // awaitWorkers returns when the workers of all controllers wait for keys.
-func (l *live) awaitWorkers(t *testing.T, s *session) {
+func (l *live) awaitWorkers(t *testing.T, s *engine.Engine) {
 	t.Helper()
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
@@ -149,7 +149,7 @@ func (l *live) awaitWorkers(t *testing.T, s *session) {
 
 // workless are the running controllers with queues of which no goroutine waits for a
 // key.
-func workless(s *session) []string {
+func workless(s *engine.Engine) []string {
 	var profile bytes.Buffer
 	if err := pprof.Lookup("goroutine").WriteTo(&profile, 1); err != nil {
 		return []string{err.Error()}
@@ -159,14 +159,14 @@ func workless(s *session) []string {
 		if !strings.Contains(stack, ").Get+") {
 			continue
 		}
-		for _, status := range s.manager.Load().Statuses() {
+		for _, status := range s.Manager().Statuses() {
 			if strings.Contains(stack, `"`+status.Controller+`"`) {
 				waits[status.Controller] = true
 			}
 		}
 	}
 	var out []string
-	for _, status := range s.manager.Load().Statuses() {
+	for _, status := range s.Manager().Statuses() {
 		// The pod garbage collector's workers look into their queue every 20 s.
 		if status.Controller == names.PodGarbageCollectorController {
 			continue

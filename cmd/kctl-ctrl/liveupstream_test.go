@@ -15,6 +15,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/klog/v2"
 
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/engine"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/simulate"
 )
 
@@ -43,7 +44,7 @@ func (l *live) upstream(t *testing.T) {
 	}
 	args := append([]string{
 		"--kubeconfig=" + l.kubeconfig(t), "--secure-port=0", "--leader-elect=false", "--kube-api-content-type=application/vnd.kubernetes.protobuf",
-		fmt.Sprintf("--kube-api-qps=%d", sandboxQPS), fmt.Sprintf("--kube-api-burst=%d", sandboxBurst),
+		fmt.Sprintf("--kube-api-qps=%d", engine.SandboxQPS), fmt.Sprintf("--kube-api-burst=%d", engine.SandboxBurst),
 		"--cluster-signing-cert-file=" + inputs.CertFile, "--cluster-signing-key-file=" + inputs.KeyFile,
 		"--service-account-private-key-file=" + inputs.ServiceAccountKeyFile, "--root-ca-file=" + rootCA,
 		"--service-cluster-ip-range=" + inputs.ServiceCIDR,

@@ -21,9 +21,9 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/engine"
 	"github.com/kctl-ctrl/kctl-ctrl/render"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/document"
-	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
 // peopled is a sandbox with a deployment and a StatefulSet that have been rolled
@@ -31,7 +31,7 @@ import (
 // The garbage collector does not run, so that they stay.
 type peopled struct {
 	*testing.T
-	*session
+	*engine.Engine
 	client kubernetes.Interface
 }
 
@@ -45,17 +45,19 @@ func newPeopled(t *testing.T) *peopled {
 	if err := flags.Parse([]string{"--controllers=deployment-controller,replicaset-controller,statefulset-controller"}); err != nil {
 		t.Fatal(err)
 	}
-	s, err := testSession(t, sessionOptions{horizon: 300 * time.Millisecond})
+	s, err := testEngine(t, engine.Spec{
+		Controllers: options, Horizon: 300 * time.Millisecond,
+		Sandbox: &engine.Sandbox{Nodes: 1},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = s.stop(context.Background()) })
-	sb := sandboxFlags{nodes: 1, nodeCPU: "8", nodeMem: "8Gi", nodePods: "50", pods: "ready"}
-	if err := s.startSandbox(t.Context(), sb, options, "", state.ModeActive, func(string) {}); err != nil {
+	t.Cleanup(func() { _ = s.Stop(context.Background()) })
+	if err := s.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	p := &peopled{T: t, session: s}
-	if p.client, err = kubernetes.NewForConfig(s.config); err != nil {
+	p := &peopled{T: t, Engine: s}
+	if p.client, err = kubernetes.NewForConfig(s.Config()); err != nil {
 		t.Fatal(err)
 	}
 	p.people()
@@ -73,7 +75,7 @@ func (p *peopled) rest() {
 	p.Helper()
 	ctx, cancel := context.WithTimeout(p.Context(), time.Minute)
 	defer cancel()
-	if _, err := p.settler.Wait(ctx); err != nil {
+	if _, err := p.WaitSettled(ctx, 0); err != nil {
 		p.Fatal(err)
 	}
 }
@@ -148,7 +150,7 @@ var widgets = schema.GroupVersionResource{Group: "shop.example", Version: "v1", 
 // custom makes a custom type, one object of it, and a ConfigMap that it owns.
 func (p *peopled) custom() {
 	p.Helper()
-	objects, err := dynamic.NewForConfig(p.config)
+	objects, err := dynamic.NewForConfig(p.Config())
 	p.must(err)
 	crd := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": map[string]any{"name": "widgets.shop.example"},
@@ -188,7 +190,7 @@ func (p *peopled) eventually(what string, done func(context.Context) bool) {
 
 // as is the config of a user with few rights.
 func (p *peopled) as(user string) *rest.Config {
-	config := rest.CopyConfig(p.config)
+	config := rest.CopyConfig(p.Config())
 	config.Impersonate = rest.ImpersonationConfig{UserName: user}
 	return config
 }

@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/engine"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard/request"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/sandbox"
@@ -147,23 +148,24 @@ var loopFlags = []string{
 // enough, it is when each wanted write has been tried and answered.
 func (p *proof) dryRun(t *testing.T, m state.Mode, broken guard.Broken, enough func() bool) *attempts {
 	t.Helper()
-	s, err := testSession(t, sessionOptions{})
+	s, err := testEngine(t, engine.Spec{Broken: engine.Broken{Guard: broken}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.broken = broken
-	defer s.shutDown(os.Stderr)
-	trusts, err := localGroupsOf(t.Context(), p.config(t))
+	defer shutDown(s, os.Stderr)
+	trusts, err := engine.LocalGroups(t.Context(), p.config(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	wrap, err := s.guarded(guard.Options{Mode: m, TrustsDryRun: trusts})
+	wrap, err := s.Guarded(guard.Options{Mode: m, TrustsDryRun: trusts})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.config, err = connect.Server(connect.Endpoint(p.Endpoint()), wrap, connect.Limits{QPS: -1}); err != nil {
+	config, err := connect.Server(connect.Endpoint(p.Endpoint()), wrap, connect.Limits{QPS: -1})
+	if err != nil {
 		t.Fatal(err)
 	}
+	s.ConnectBy(config, m)
 	tried := newAttempts(p.scenarios)
 	if enough == nil {
 		enough = tried.complete
@@ -185,7 +187,7 @@ func (p *proof) dryRun(t *testing.T, m state.Mode, broken guard.Broken, enough f
 
 // run starts all loops of a session that is connected, and returns when it is
 // enough, which is asked after writes. answered looks at every write.
-func (p *proof) run(t *testing.T, s *session, tried *attempts, enough func() bool, answered func(state.WriteFinished) bool) {
+func (p *proof) run(t *testing.T, s *engine.Engine, tried *attempts, enough func() bool, answered func(state.WriteFinished) bool) {
 	t.Helper()
 	options, err := controllers.NewOptions()
 	if err != nil {
@@ -196,7 +198,7 @@ func (p *proof) run(t *testing.T, s *session, tried *attempts, enough func() boo
 	if err := flags.Parse(p.flags); err != nil {
 		t.Fatal(err)
 	}
-	options.DefaultThroughput(sandboxQPS, sandboxBurst)
+	options.DefaultThroughput(engine.SandboxQPS, engine.SandboxBurst)
 	inputs := p.SigningInputs()
 	component, err := options.Complete(controllers.Inputs{
 		SigningCertFile: inputs.CertFile, SigningKeyFile: inputs.KeyFile,
@@ -205,11 +207,11 @@ func (p *proof) run(t *testing.T, s *session, tried *attempts, enough func() boo
 	if err != nil {
 		t.Fatal(err)
 	}
-	journal := s.hub.Subscribe(0)
-	if err := s.startLoops(t.Context(), controllers.Config{Component: component, RootCA: inputs.RootCA}); err != nil {
+	journal := s.Journal().Subscribe(0)
+	if err := s.StartControllers(t.Context(), controllers.Config{Component: component, RootCA: inputs.RootCA}); err != nil {
 		t.Fatal(err)
 	}
-	for _, status := range s.manager.Load().Statuses() {
+	for _, status := range s.Manager().Statuses() {
 		if status.Status != state.ControllerOff {
 			tried.running = append(tried.running, status.Controller)
 		}

@@ -18,6 +18,8 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/cliflags"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/console"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/printing"
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/engine"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/hub"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/recording"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
@@ -66,28 +68,28 @@ type recorder struct {
 }
 
 // start begins to record where a file is named.
-func (r *recordFlags) start(s *session) (*recorder, error) {
+func (r *recordFlags) start(e *engine.Engine) (*recorder, error) {
 	if r.file == "" {
 		return &recorder{}, nil
 	}
-	writer, err := recording.Start(s.hub, r.file, recording.WriterOptions{Version: about.Version().Version, Replace: r.force, MaxBytes: r.bytes})
+	writer, err := recording.Start(e.Journal(), r.file, recording.WriterOptions{Version: about.Version().Version, Replace: r.force, MaxBytes: r.bytes})
 	if errors.Is(err, recording.ErrExists) {
 		err = fmt.Errorf("%w: --force replaces it", err)
 	}
 	if err != nil {
 		return nil, err
 	}
-	s.noteFailure(writer)
+	noteFailure(e.Journal(), writer)
 	return &recorder{writer: writer}, nil
 }
 
 // noteFailure puts it into the journal when a recording ends before its session: who
 // looks at the journal may need what is not recorded any more.
-func (s *session) noteFailure(writer *recording.Writer) {
+func noteFailure(journal *hub.Hub, writer *recording.Writer) {
 	go func() {
 		<-writer.Done()
 		if err := writer.Stats().Err; err != nil {
-			s.hub.Record(state.Note{Source: "recording", Warning: true, Text: err.Error() + ": nothing more is recorded"})
+			journal.Record(state.Note{Source: "recording", Warning: true, Text: err.Error() + ": nothing more is recorded"})
 		}
 	}()
 }
@@ -154,7 +156,7 @@ func (r *recorder) follow(streams genericiooptions.IOStreams, end context.Cancel
 
 func (f recordFollower) wait() { <-f.done }
 
-func (recordFollower) summary(*session) error { return nil }
+func (recordFollower) summary(*engine.Engine) error { return nil }
 
 // checkRecordFile refuses the name of an output format: -o is one in other commands.
 func checkRecordFile(name string) error {

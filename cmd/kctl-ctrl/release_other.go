@@ -2,5 +2,7 @@
 
 package main
 
+import "github.com/kctl-ctrl/kctl-ctrl/reconcile/engine"
+
 // releaseBySignal does nothing: there is no such signal here.
-func releaseBySignal(*session) (stop func()) { return func() {} }
+func releaseBySignal(*engine.Engine) (stop func()) { return func() {} }

@@ -6,12 +6,14 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/engine"
 )
 
 // releaseBySignal has SIGUSR1 release the brake, for a run that nobody sits
 // before; it returns what ends that.
-func releaseBySignal(s *session) (stop func()) {
-	gate := s.approval.gate
+func releaseBySignal(e *engine.Engine) (stop func()) {
+	gate := e.Gate()
 	if gate == nil {
 		return func() {}
 	}

@@ -33,6 +33,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/cliflags"
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/engine"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/sandbox"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/informers"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/owners"
@@ -157,40 +158,43 @@ func (p *serverProcess) kubeconfig(t *testing.T, endpoint sandbox.Endpoint) stri
 
 // caches are a session's on a cluster: those of controllers in a dry run, and the TUI's.
 type caches struct {
-	session *session
+	engine  *engine.Engine
 	set     *informers.Set
 	handles map[string]*informers.Handle
 }
 
 func openCaches(t *testing.T, kubeconfig string) (c *caches, end func()) {
 	t.Helper()
-	s, err := testSession(t, sessionOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.end = func(error) {}
 	o := &runOptions{IOStreams: genericiooptions.NewTestIOStreamsDiscard(), kubeconfig: genericclioptions.NewConfigFlags(true)}
 	cmd := &cobra.Command{}
 	o.addTo(cmd)
 	if err := cmd.ParseFlags([]string{"--controllers=deployment,replicaset,job,namespace,garbagecollector", "--kube-api-qps=-1", "--kubeconfig=" + kubeconfig}); err != nil {
 		t.Fatal(err)
 	}
-	c = &caches{session: s, handles: map[string]*informers.Handle{}}
+	spec, err := o.spec(state.ModeDryRunClient, engine.Approvals{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := testEngine(t, spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c = &caches{engine: s, handles: map[string]*informers.Handle{}}
 	end = sync.OnceFunc(func() {
 		if c.set != nil {
 			c.set.Close()
 		}
-		s.shutDown(io.Discard)
+		shutDown(s, io.Discard)
 	})
 	t.Cleanup(end)
-	if err := o.startOnCluster(t.Context(), s, state.ModeDryRunClient, func(string) {}); err != nil {
+	if err := s.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	config, err := cliflags.ReadOnlyConfig(o.kubeconfig)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.set, err = informers.New(config, informers.Options{Recorder: s.hub}); err != nil {
+	if c.set, err = informers.New(config, informers.Options{Recorder: s.Journal()}); err != nil {
 		t.Fatal(err)
 	}
 	for typ, contents := range map[owners.Type]informers.Contents{
@@ -248,7 +252,7 @@ func (c *caches) ofTUI(t *testing.T, want map[string]map[string]string) bool {
 // collector's hold metadata.
 func (c *caches) ofControllers(want map[string]map[string]string) bool {
 	found := map[string]bool{}
-	for _, s := range c.session.tap.Stores() {
+	for _, s := range c.engine.Tap().Stores() {
 		versions, is := want[s.Kind.Type()]
 		if !is {
 			continue

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,7 +12,6 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
-	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/about"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/cliflags"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/console"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/controllerflags"
@@ -21,10 +19,9 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/journal"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/election"
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/engine"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/plan"
-	"github.com/kctl-ctrl/kctl-ctrl/reconcile/sandbox"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/settle"
-	"github.com/kctl-ctrl/kctl-ctrl/reconcile/simulate/scheduler"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/explain"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
@@ -224,20 +221,31 @@ func (o *runOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s, err := newSession(sessionOptions{logFile: o.logs.File, logVerbosity: o.logs.Verbosity, horizon: o.horizon})
+	spec, err := o.spec(mode, asking)
+	if err != nil {
+		return err
+	}
+	var progress *console.Progress // made when there is something to wait for
+	spec.Progress = func(text string) { progress.Line(text) }
+	e, err := engine.New(spec)
 	if err != nil {
 		return err
 	}
 	defer console.OutlivePipes()()
-	ctx, cancel := console.Ending{Stderr: o.ErrOut, Within: console.EndsWithin, Stopping: s.stopping, On: console.StopSignals()}.Context(ctx)
+	ctx, cancel := console.Ending{Stderr: o.ErrOut, Within: console.EndsWithin, Stopping: func() string { return stopping(e) }, On: console.StopSignals()}.Context(ctx)
 	defer cancel()
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
-	s.decide(asking)
-	s.end = end
-	recorder, err := o.recording.start(s)
+	go func() {
+		select {
+		case <-e.Lost():
+			end(e.Err())
+		case <-ctx.Done():
+		}
+	}()
+	recorder, err := o.recording.start(e)
 	if err != nil {
-		s.shutDown(o.ErrOut)
+		shutDown(e, o.ErrOut)
 		return err
 	}
 	var printer follower
@@ -246,90 +254,75 @@ func (o *runOptions) run(ctx context.Context) error {
 		following, endWith := context.WithCancelCause(ctx)
 		ctx, printer = following, recorder.follow(o.IOStreams, endWith)
 		if mode == state.ModeActive && !o.sandboxed {
-			printer = announce(s, printer, o.ErrOut)
+			printer = announce(e, printer, o.ErrOut)
 		}
 	} else {
-		journal := printJournal(&o.journal, o.IOStreams, s)
+		journal := printJournal(&o.journal, o.IOStreams, e, end)
 		printer = journal
-		if asking.ask {
+		if asking.Ask {
 			asked, quit := context.WithCancelCause(ctx)
 			ctx = asked
-			endAsking = startAsker(ctx, s, journal, o.IOStreams, quit)
+			endAsking = startAsker(ctx, e, journal, o.IOStreams, quit)
 		}
 	}
-	defer releaseBySignal(s)()
+	defer releaseBySignal(e)()
 	stopped := false
 	stop := func() {
 		if !stopped {
 			stopped = true
 			endAsking() // it holds the journal up
-			s.shutDown(o.ErrOut)
+			shutDown(e, o.ErrOut)
 			recorder.wait()
 			printer.wait()
 		}
 	}
 	defer stop()
 
-	err = o.work(ctx, s, mode, objects)
+	progress = console.NewProgress(o.ErrOut)
+	err = o.work(ctx, e, progress, objects)
+	progress.Done()
 	stop()
 	var unsettled *settle.UnsettledError
 	var lost *election.LostError
-	var unsynced *unsyncedError
+	var unsynced *engine.UnsyncedError
 	if err == nil || errors.As(err, &unsettled) || errors.As(err, &unsynced) || errors.As(err, &lost) || errors.Is(err, exit.ErrInterrupted) {
-		err = errors.Join(err, printer.summary(s), recorder.report(o.ErrOut))
+		err = errors.Join(err, printer.summary(e), recorder.report(o.ErrOut))
 	}
 	return err
 }
 
-// follower shows a session while it lasts, and what it comes to at the end.
+// follower shows an engine while it lasts, and what it comes to at the end.
 type follower interface {
 	wait()
-	summary(*session) error
+	summary(*engine.Engine) error
 }
 
 // work starts everything, applies what is to be applied, and waits for the end.
-func (o *runOptions) work(ctx context.Context, s *session, mode state.Mode, objects []plan.Object) error {
-	progress := console.NewProgress(o.ErrOut)
-	progress.Await(s.awaitsSync)
+func (o *runOptions) work(ctx context.Context, e *engine.Engine, progress *console.Progress, objects []plan.Object) error {
+	progress.Await(e.AwaitsSync)
 	defer progress.Done()
-	s.impersonate, s.untapped = o.impersonate, o.controllers.Untapped()
-	s.scheduleWithin = min(cmp.Or(o.duration, scheduler.DefaultStartWithin), scheduler.DefaultStartWithin)
 	var health *healthServer
 	var err error
 	if o.healthAddress != "" { // before anything is taken that a bad address would have to give back
-		if health, err = startHealth(o.healthAddress, s.healthChecks); err != nil {
+		if health, err = startHealth(o.healthAddress, e.HealthChecks); err != nil {
 			return err
 		}
 		defer health.close()
 	}
-	if o.sandboxed {
-		s.hub.Record(o.started(mode, "sandbox", sandbox.LinkedVersion))
-		err = s.startSandbox(ctx, o.sandbox, o.controllers, *o.kubeconfig.Namespace, mode, progress.Line)
-	} else {
-		err = o.startOnCluster(ctx, s, mode, progress.Line)
-	}
-	if err != nil {
-		return explain.Cause(ctx, err)
+	if err := e.Start(ctx); err != nil {
+		return explain.Cause(ctx, o.withRole(err))
 	}
 	progress.Done()
 	if !o.scheduler { // it has no queues and informers to look into
-		s.attachable("run")
+		e.Attachable("run")
 	}
 	if health != nil {
 		fmt.Fprintf(o.ErrOut, "health checks on http://%s/healthz\n", health.address())
 	}
 	if len(objects) > 0 {
-		if err := s.apply(ctx, objects, *o.kubeconfig.Namespace); err != nil {
+		if err := e.Apply(ctx, objects, *o.kubeconfig.Namespace); err != nil {
 			return explain.Cause(ctx, err)
 		}
 	}
-	return o.wait(ctx, s)
-}
-
-func (o *runOptions) started(mode state.Mode, context, server string) state.SessionStarted {
-	info := about.Version()
-	return state.SessionStarted{
-		Version: info.Version, Kubernetes: info.Kubernetes, Server: server, Context: context,
-		Mode: mode, Sandbox: o.sandboxed, Namespace: *o.kubeconfig.Namespace,
-	}
+	return o.wait(ctx, e)
 }

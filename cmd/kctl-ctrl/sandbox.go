@@ -13,13 +13,14 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/about"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/cliflags"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/console"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/controllerflags"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/exit"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/engine"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/engine/child"
-	"github.com/kctl-ctrl/kctl-ctrl/reconcile/plan"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/sandbox"
 	"github.com/kctl-ctrl/kctl-ctrl/render"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/explain"
@@ -83,23 +84,28 @@ func (o *sandboxCommandOptions) run(ctx context.Context, args []string) (err err
 			return err
 		}
 	}
-	ctx, cancel := console.WithSignals(ctx, o.ErrOut, "stopping the sandbox", o.stopSignals(args)...)
-	defer cancel()
-	s, err := newSession(sessionOptions{logFile: o.logs.File, logVerbosity: o.logs.Verbosity})
+	spec, err := o.spec()
 	if err != nil {
 		return err
 	}
-	defer s.shutDown(o.ErrOut)
-
+	ctx, cancel := console.WithSignals(ctx, o.ErrOut, "stopping the sandbox", o.stopSignals(args)...)
+	defer cancel()
 	begin := time.Now()
-	progress := console.NewProgress(o.ErrOut)
-	progress.Await(s.awaitsSync)
+	var progress *console.Progress // made when there is something to wait for
+	spec.Progress = func(text string) { progress.Line(text) }
+	e, err := engine.New(spec)
+	if err != nil {
+		return err
+	}
+	defer shutDown(e, o.ErrOut)
+	progress = console.NewProgress(o.ErrOut)
+	progress.Await(e.AwaitsSync)
 	defer progress.Done()
-	if err := s.startSandbox(ctx, o.sandbox, o.controllers, "", state.ModeActive, progress.Line); err != nil {
+	if err := e.Start(ctx); err != nil {
 		return explain.Cause(ctx, err)
 	}
-	s.attachable("sandbox")
-	path, err := s.sandbox.WriteKubeconfig(o.kubeconfig)
+	e.Attachable("sandbox")
+	path, err := e.Sandbox().WriteKubeconfig(o.kubeconfig)
 	if err != nil {
 		return err
 	}
@@ -120,8 +126,8 @@ func (o *sandboxCommandOptions) run(ctx context.Context, args []string) (err err
 	}
 	o.printUse(path, time.Since(begin))
 	select {
-	case <-s.crashed():
-		return s.crash()
+	case <-e.Lost():
+		return e.Err()
 	case <-ctx.Done():
 	}
 	if errors.Is(context.Cause(ctx), exit.ErrInterrupted) {
@@ -154,41 +160,12 @@ Ctrl-C ends it and removes everything.
 `, version, took.Round(100*time.Millisecond), path)
 }
 
-// crashed is closed when the sandbox's child ends unasked; without a sandbox it
-// never is.
-func (s *session) crashed() <-chan struct{} {
-	if s.sandbox == nil {
-		return nil
-	}
-	return s.sandbox.Exited()
-}
-
-func (s *session) crash() error {
-	if err := s.sandbox.Err(); err != nil {
-		return fmt.Errorf("the sandbox's control plane ended: %w", err)
-	}
-	return errors.New("the sandbox's control plane ended")
-}
-
-// apply puts manifests into the sandbox.
-func (s *session) apply(ctx context.Context, objects []plan.Object, namespace string) error {
-	cluster, err := plan.NewCluster(s.world)
-	if err != nil {
-		return err
-	}
-	options := s.applyOptions
-	options.Namespace = namespace
-	applied, err := cluster.Apply(ctx, objects, options)
-	if err != nil {
-		return fmt.Errorf("apply the manifests:\n%w", err)
-	}
-	for _, warning := range applied.Warnings {
-		s.hub.Record(state.Note{Source: "apply", Text: warning, Warning: true})
-	}
-	for _, result := range applied.Results {
-		if result.Note != "" {
-			s.note("apply", "%s", result.Note)
-		}
-	}
-	return nil
+// spec is what is run.
+func (o *sandboxCommandOptions) spec() (engine.Spec, error) {
+	sandbox, err := o.sandbox.spec()
+	info := about.Version()
+	return engine.Spec{
+		Sandbox: sandbox, Mode: state.ModeActive, Controllers: o.controllers, Log: logOf(o.logs),
+		Version: info.Version, Kubernetes: info.Kubernetes,
+	}, err
 }

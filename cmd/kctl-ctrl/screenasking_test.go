@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/exit"
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/engine"
 )
 
 // somebody is a patch by somebody else.
@@ -70,7 +71,7 @@ func TestScreenRefusesALateYes(t *testing.T) {
 		t.Fatal(err)
 	}
 	pod := there()[0].Name
-	x.shows(" 1 WAIT FOR YOU: A ").press("A").shows("delete pods default/"+pod, "asked ", keptLease)
+	x.shows(" 1 WAIT FOR YOU: A ").press("A").shows("delete pods default/"+pod, "asked ", engine.KeptLease)
 	if _, err := c.client.CoreV1().Pods("default").Patch(t.Context(), pod, types.MergePatchType, somebody, metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/recycle"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/sandbox"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/ownfile"
 )
 
 // slots bounds how many of the parallel tests run at a time: most of the time they wait
@@ -138,7 +139,7 @@ func startShared(t *testing.T) *sharedSandbox {
 	sharedSandboxes.Unlock()
 	options := proofOptions(nil)
 	var err error
-	if options.AuditLog, err = openOwn(log, false); err != nil {
+	if options.AuditLog, err = ownfile.Create(log, false); err != nil {
 		t.Fatal(err)
 	}
 	sb, err := sandbox.Start(t.Context(), options)

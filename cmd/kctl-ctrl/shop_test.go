@@ -12,11 +12,11 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
-	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/about"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/engine"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/plan"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/leases"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/recording"
@@ -128,19 +128,20 @@ func recordShop(t *testing.T, file string) {
 	if err := flags.Parse([]string{"--controllers=" + shopLoops}); err != nil {
 		t.Fatal(err)
 	}
-	s, err := testSession(t, sessionOptions{horizon: 600 * time.Millisecond})
+	s, err := testEngine(t, engine.Spec{
+		Controllers: options, Horizon: 600 * time.Millisecond, Version: about.Version().Version, Kubernetes: about.Version().Kubernetes,
+		Sandbox: &engine.Sandbox{Nodes: 2},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = s.stop(context.Background()) })
-	writer, err := recording.Start(s.hub, file, recording.WriterOptions{Version: about.Version().Version, Replace: true})
+	t.Cleanup(func() { _ = s.Stop(context.Background()) })
+	writer, err := recording.Start(s.Journal(), file, recording.WriterOptions{Version: about.Version().Version, Replace: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 
-	s.hub.Record((&runOptions{sandboxed: true, kubeconfig: genericclioptions.NewConfigFlags(true)}).started(state.ModeActive, "sandbox", "v1.37.1"))
-	sb := sandboxFlags{nodes: 2, nodeCPU: "8", nodeMem: "32Gi", nodePods: "110", pods: "ready"}
-	if err := s.startSandbox(t.Context(), sb, options, "", state.ModeActive, func(string) {}); err != nil {
+	if err := s.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	apply := func(sources plan.Sources) {
@@ -149,16 +150,16 @@ func recordShop(t *testing.T, file string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := s.apply(t.Context(), objects, ""); err != nil {
+		if err := s.Apply(t.Context(), objects, ""); err != nil {
 			t.Fatal(err)
 		}
 	}
 	settled := func() {
 		t.Helper()
-		if _, err := s.waitSettled(t.Context(), time.Minute); err != nil {
+		if _, err := s.WaitSettled(t.Context(), time.Minute); err != nil {
 			t.Fatal(err)
 		}
-		s.recordLeases(t)
+		recordLeases(t, s)
 	}
 	apply(plan.Sources{Files: []string{filepath.Join(repository(t), "examples", "shop")}})
 	settled()
@@ -166,7 +167,7 @@ func recordShop(t *testing.T, file string) {
 	settled()
 	apply(plan.Sources{Files: []string{"-"}, Stdin: strings.NewReader(tooBig)})
 	settled()
-	if err := s.stop(context.Background()); err != nil {
+	if err := s.Stop(context.Background()); err != nil {
 		t.Fatal(err)
 	}
 	if err := writer.Close(); err != nil {
@@ -175,9 +176,9 @@ func recordShop(t *testing.T, file string) {
 }
 
 // recordLeases puts what is known of the leases into the journal.
-func (s *session) recordLeases(t *testing.T) {
+func recordLeases(t *testing.T, s *engine.Engine) {
 	t.Helper()
-	client, err := kubernetes.NewForConfig(s.world)
+	client, err := kubernetes.NewForConfig(s.Config())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,6 +187,6 @@ func (s *session) recordLeases(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, l := range list {
-		s.hub.Record(state.LeaseChanged{Lease: l.Ref(), Holder: l.Identity, RenewTime: l.RenewTime, Duration: l.Duration, Transitions: l.Transitions})
+		s.Journal().Record(state.LeaseChanged{Lease: l.Ref(), Holder: l.Identity, RenewTime: l.RenewTime, Duration: l.Duration, Transitions: l.Transitions})
 	}
 }

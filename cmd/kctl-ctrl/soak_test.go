@@ -23,7 +23,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
-	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/engine"
 )
 
 var (
@@ -52,15 +52,15 @@ func TestSoak(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := testSession(t, sessionOptions{})
+	s, err := testEngine(t, engine.Spec{Controllers: options, Sandbox: &engine.Sandbox{Nodes: 3}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer s.shutDown(io.Discard)
-	if err := s.startSandbox(t.Context(), sandboxFlags{nodes: 3, nodeCPU: "8", nodeMem: "32Gi", nodePods: "110", pods: "ready"}, options, "", state.ModeActive, func(string) {}); err != nil {
+	defer shutDown(s, io.Discard)
+	if err := s.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	client, err := kubernetes.NewForConfig(s.world)
+	client, err := kubernetes.NewForConfig(s.Config())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +98,7 @@ func TestSoak(t *testing.T) {
 		case <-look.C:
 			samples = append(samples, takeSample(t, time.Since(began)))
 			last := samples[len(samples)-1]
-			snap := s.hub.Snapshot()
+			snap := s.Journal().Snapshot()
 			t.Logf("%7s  %6d changes, %d failed  heap %.1f MiB, resident %.0f MiB, %d goroutines; entry %d, %d keys",
 				last.at.Round(time.Second), changes, failed.Load(), last.heap, last.resident, last.goroutines, snap.Seq, snap.Keys.Len()+snap.Done.Len())
 		case <-ctx.Done():

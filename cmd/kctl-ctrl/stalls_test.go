@@ -7,19 +7,20 @@ import (
 	"testing"
 
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/about"
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/engine"
 )
 
-// testSession is newSession with a log of the test's own. A queue that stalls in it,
+// testEngine is engine.New with a log of the test's own. A queue that stalls in it,
 // as tap.WatchForStalls finds, fails the test.
-func testSession(t testing.TB, o sessionOptions) (*session, error) {
+func testEngine(t testing.TB, spec engine.Spec) (*engine.Engine, error) {
 	t.Helper()
-	o.logFile = filepath.Join(t.TempDir(), "log")
+	spec.Log.File = filepath.Join(t.TempDir(), "log")
 	t.Cleanup(func() {
-		if line := stallIn(o.logFile); line != "" {
+		if line := stallIn(spec.Log.File); line != "" {
 			t.Error(line)
 		}
 	})
-	return newSession(o)
+	return engine.New(spec)
 }
 
 // exitStalled is the exit code of the program, as tests start it, where a queue has

@@ -18,6 +18,8 @@ import (
 	"github.com/creack/pty"
 	"github.com/hinshun/vt10x"
 	"golang.org/x/term"
+
+	"github.com/kctl-ctrl/kctl-ctrl/watch/informers"
 )
 
 // terminal is a program on a terminal of its own, as a user has it before them:
@@ -212,7 +214,7 @@ func (x *terminal) restored() {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	wrong := ""
-	if !waitFor(ctx, patience, func() bool { wrong = x.unlike(); return wrong == "" }) {
+	if !informers.Until(ctx, patience, func() bool { wrong = x.unlike(); return wrong == "" }) {
 		x.t.Error(wrong)
 	}
 }

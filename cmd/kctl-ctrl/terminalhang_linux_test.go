@@ -11,6 +11,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/exit"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/informers"
 )
 
 // Nobody reads the terminal, and the screen waits for ever to draw on it: who asks
@@ -41,12 +42,12 @@ func TestScreenThatHangsGivesTheTerminalBack(t *testing.T) {
 		n, err := unix.IoctlGetInt(int(control.Fd()), unix.TIOCINQ)
 		return err == nil && n >= 4095
 	}
-	if !waitFor(t.Context(), patience, waiting) {
+	if !informers.Until(t.Context(), patience, waiting) {
 		t.Fatal("the screen does not wait for its terminal")
 	}
 	for over := false; !over; {
 		_ = command.Process.Signal(syscall.SIGTERM)
-		over = waitFor(t.Context(), 50*time.Millisecond, func() bool {
+		over = informers.Until(t.Context(), 50*time.Millisecond, func() bool {
 			select {
 			case <-ended:
 				return true

@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"os"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"github.com/muesli/termenv"
@@ -25,9 +23,8 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/controllerflags"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/supervise"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
-	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard"
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/engine"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/plan"
-	"github.com/kctl-ctrl/kctl-ctrl/reconcile/sandbox"
 	"github.com/kctl-ctrl/kctl-ctrl/tui"
 	"github.com/kctl-ctrl/kctl-ctrl/tui/page"
 	"github.com/kctl-ctrl/kctl-ctrl/tui/widget"
@@ -209,6 +206,17 @@ func (o *tuiOptions) run(ctx context.Context) error {
 			return err
 		}
 	}
+	if !o.sandboxed {
+		o.controllers.SelectByDefault() // none: nobody loads an API server by looking
+		if mode == state.ModeActive {
+			mode = state.ModeDryRunClient // until the user has typed the context's name
+		}
+	}
+	spec, err := o.spec(mode, deciding)
+	if err != nil {
+		return err
+	}
+	spec.Horizon = 3 * time.Second
 	if !o.plain {
 		if err := console.KeepFromPlugins(); err != nil {
 			return err
@@ -216,21 +224,20 @@ func (o *tuiOptions) run(ctx context.Context) error {
 	}
 	ctx, cancel := o.ending().Context(ctx)
 	defer cancel()
-	s, err := newSession(sessionOptions{logFile: o.logs.File, logVerbosity: o.logs.Verbosity, horizon: 3 * time.Second})
+	e, err := engine.New(spec)
 	if err != nil {
 		return err
 	}
-	defer s.shutDown(o.ErrOut)
-	s.decide(deciding)
-	defer releaseBySignal(s)()
+	defer shutDown(e, o.ErrOut)
+	defer releaseBySignal(e)()
 	options := tui.Options{
 		Parts:    page.Parts{Theme: theme, Location: time.Local, Observing: !o.sandboxed && !o.flags.Changed("controllers")},
-		Journal:  hubJournal{s.hub},
+		Journal:  hubJournal{e.Journal()},
 		Start:    o.page,
 		Open:     o.open,
-		Requests: s.requests.count.Load,
+		Requests: e.Requests,
 		Connect: func(ctx context.Context) (func(*tui.Options), error) {
-			return o.connect(ctx, s, mode, objects)
+			return o.connect(ctx, e, spec.Cluster, objects)
 		},
 	}
 	return o.show(ctx, options)
@@ -304,66 +311,55 @@ func (o *tuiOptions) offerSandbox() error {
 }
 
 // connect starts what is behind the screen, while it is up.
-func (o *tuiOptions) connect(ctx context.Context, s *session, mode state.Mode, objects []plan.Object) (func(*tui.Options), error) {
-	progress := func(text string) { s.note("session", "%s", text) }
+func (o *tuiOptions) connect(ctx context.Context, e *engine.Engine, cluster *engine.Cluster, objects []plan.Object) (func(*tui.Options), error) {
 	var reading *rest.Config
-	var err error
 	var kubeconfig string
 	namespace := *o.kubeconfig.Namespace
-	s.impersonate, s.untapped = o.impersonate, o.controllers.Untapped()
-	if o.sandboxed {
-		s.hub.Record(o.started(mode, "sandbox", sandbox.LinkedVersion))
-		if err = s.startSandbox(ctx, o.sandbox, o.controllers, namespace, mode, progress); err == nil {
-			reading, err = s.readSandbox()
+	err := e.Start(ctx)
+	switch {
+	case err != nil:
+	case o.sandboxed:
+		if reading, err = e.ReadOnlyConfig(); err == nil {
+			kubeconfig, err = e.Sandbox().WriteKubeconfig("")
 		}
-		if err == nil {
-			kubeconfig, err = s.sandbox.WriteKubeconfig("")
-		}
-	} else {
-		o.controllers.SelectByDefault() // none: nobody loads an API server by looking
-		if mode == state.ModeActive {
-			mode = state.ModeDryRunClient // until the user has typed the context's name
-		}
-		if err = o.startOnCluster(ctx, s, mode, progress); err == nil {
-			reading, err = cliflags.ReadOnlyConfig(o.kubeconfig)
-		}
+	default:
+		reading, err = cliflags.ReadOnlyConfig(o.kubeconfig)
 	}
 	if err != nil {
-		return nil, explain.Cause(ctx, err)
+		return nil, explain.Cause(ctx, o.withRole(err))
 	}
-	parts, err := s.screenParts(reading, namespace, kubeconfig)
+	parts, err := screenParts(e, reading, namespace, kubeconfig)
 	if err != nil {
 		return nil, err
 	}
-	s.attachable("tui")
+	e.Attachable("tui")
 	if len(objects) > 0 {
-		if err := s.apply(ctx, objects, namespace); err != nil {
+		if err := e.Apply(ctx, objects, namespace); err != nil {
 			return nil, explain.Cause(ctx, err)
 		}
 	}
-	if s.foreign == nil {
+	if cluster == nil {
 		return parts, nil
 	}
-	active := newScreenActive(o, s)
-	s.onStop(active.stop) // before the others: what it does is recorded and shown
+	active := newScreenActive(o, e, cluster)
 	return func(t *tui.Options) {
 		parts(t)
-		t.Active, t.Stand, t.StandFor = active, o.active, o.namedLoops(s)
+		t.Active, t.Stand, t.StandFor = active, o.active, o.namedLoops(e)
 	}, nil
 }
 
-// screenParts are what the screen asks of a session, by a config that only reads.
-func (s *session) screenParts(reading *rest.Config, namespace, kubeconfig string) (func(*tui.Options), error) {
-	reading.Wrap(s.requests.wrap)
-	reading.Wrap(s.watches.Wrap)
-	caches, err := newScreenCaches(s, reading, namespace)
+// screenParts are what the screen asks of an engine, by a config that only reads.
+func screenParts(e *engine.Engine, reading *rest.Config, namespace, kubeconfig string) (func(*tui.Options), error) {
+	reading.Wrap(e.CountRequests)
+	reading.Wrap(e.Watches().Wrap)
+	caches, err := newScreenCaches(e, reading, namespace)
 	if err != nil {
 		return nil, err
 	}
-	s.onStop(func(context.Context) error { caches.close(); return nil })
+	e.OnStop(func(context.Context) error { caches.close(); return nil })
 	following, stop := context.WithCancel(context.Background())
-	elections, err := newScreenLeases(following, reading, s.hub)
-	s.onStop(func(context.Context) error {
+	elections, err := newScreenLeases(following, reading, e.Journal())
+	e.OnStop(func(context.Context) error {
 		stop()
 		if elections != nil {
 			elections.wait()
@@ -373,37 +369,27 @@ func (s *session) screenParts(reading *rest.Config, namespace, kubeconfig string
 	if err != nil {
 		return nil, err
 	}
-	recorder := &screenRecorder{session: s}
-	s.onStop(func(context.Context) error { return recorder.close() })
+	recorder := &screenRecorder{journal: e.Journal()}
+	e.OnStop(func(context.Context) error { return recorder.close() })
 	within := func() string { return namespace }
-	families := newTUIOwners(reading, s.hub.Flush().Session.Context, within)
-	s.onStop(func(context.Context) error { families.Close(); return nil })
+	families := newTUIOwners(reading, e.Journal().Flush().Session.Context, within)
+	e.OnStop(func(context.Context) error { families.Close(); return nil })
 	histories := newTUIRevisions(reading, within)
 	return func(t *tui.Options) {
-		if s.manager.Load() != nil {
-			t.Loops = newLoops(s)
+		if e.Manager() != nil {
+			t.Loops = newLoops(e)
 		}
 		t.Caches, t.Connection, t.Leases = caches, caches, elections
 		t.Recorder, t.Kubeconfig = recorder, kubeconfig
-		if s.approval.gate != nil {
-			t.Approvals = screenApprovals{s}
+		if e.Gate() != nil {
+			t.Approvals = screenApprovals{e}
 		}
 		t.Owners, t.Revisions = families, histories
-		t.Crashed, t.Crash = s.crashed(), s.crash
+		t.Crashed, t.Crash = e.Lost(), e.Err
 	}, nil
 }
 
-// readSandbox makes a config that only reads, for the screen.
-func (s *session) readSandbox() (*rest.Config, error) {
-	endpoint := s.sandbox.Endpoint()
-	g, err := guard.New(guard.Options{Mode: state.ModeReadOnly, Server: endpoint.URL})
-	if err != nil {
-		return nil, err
-	}
-	return connect.Server(connect.Endpoint(endpoint), g.Wrap, connect.Limits{QPS: sandboxQPS, Burst: sandboxBurst})
-}
-
-// hubJournal is the journal of a session as the screen reads it.
+// hubJournal is the journal of an engine as the screen reads it.
 type hubJournal struct{ hub *hub.Hub }
 
 func (j hubJournal) Next(ctx context.Context, last *state.Snapshot) (*state.Snapshot, error) {
@@ -413,20 +399,6 @@ func (j hubJournal) Next(ctx context.Context, last *state.Snapshot) (*state.Snap
 	}
 	return j.hub.Next(ctx, after)
 }
-
-// meter counts requests.
-type meter struct{ count atomic.Uint64 }
-
-func (m *meter) wrap(next http.RoundTripper) http.RoundTripper {
-	return roundTripper(func(req *http.Request) (*http.Response, error) {
-		m.count.Add(1)
-		return next.RoundTrip(req)
-	})
-}
-
-type roundTripper func(*http.Request) (*http.Response, error)
-
-func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
 
 // themeFor is the theme of that name for the terminal. NO_COLOR, set to anything
 // at all (no-color.org), means the mono theme: bold and reverse video are no

@@ -30,7 +30,7 @@ func deploymentRef(namespace, name string) state.Ref {
 
 func (p *peopled) testOwners(t *testing.T) {
 	ctx := t.Context()
-	read := newTUIOwners(p.config, "sandbox", func() string { return "shop" })
+	read := newTUIOwners(p.Config(), "sandbox", func() string { return "shop" })
 	t.Cleanup(read.Close)
 	roots, err := read.Roots(ctx, "shop")
 	if err != nil {
@@ -145,7 +145,7 @@ func (p *peopled) testOwners(t *testing.T) {
 
 func (p *peopled) testCascade(t *testing.T) {
 	ctx := t.Context()
-	read := newTUIOwners(p.config, "sandbox", func() string { return "" })
+	read := newTUIOwners(p.Config(), "sandbox", func() string { return "" })
 	t.Cleanup(read.Close)
 	fates := func(policy document.CascadePolicy) (map[string]document.CascadeObject, document.Cascade) {
 		t.Helper()
@@ -194,7 +194,7 @@ func (p *peopled) testCascade(t *testing.T) {
 func (p *peopled) testRevisions(t *testing.T) {
 	ctx := t.Context()
 	for _, namespace := range []string{"shop", ""} {
-		read := newTUIRevisions(p.config, func() string { return namespace })
+		read := newTUIRevisions(p.Config(), func() string { return namespace })
 		lists, err := read.List(ctx)
 		if err != nil || len(lists) != 2 {
 			t.Fatalf("%d histories, %v", len(lists), err)
@@ -217,7 +217,7 @@ func (p *peopled) testRevisions(t *testing.T) {
 			t.Errorf("db: %+v", db)
 		}
 	}
-	read := newTUIRevisions(p.config, func() string { return "shop" })
+	read := newTUIRevisions(p.Config(), func() string { return "shop" })
 	web := deploymentRef("shop", "web")
 	diff, err := read.Diff(ctx, web, "1", "live")
 	if err != nil || len(diff.Changes) != 1 || diff.Changes[0].New != `"web:2"` {

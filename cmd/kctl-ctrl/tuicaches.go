@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/engine"
 	"github.com/kctl-ctrl/kctl-ctrl/tui/port"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/explain"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/informers"
@@ -28,8 +29,9 @@ type screenCaches struct {
 	namespace string
 	types     *servedTypes
 	// loops has the informers of the loops.
-	loops *sessionHost
-	set   *informers.Set
+	loops  *engine.Host
+	engine *engine.Engine
+	set    *informers.Set
 }
 
 var (
@@ -39,14 +41,14 @@ var (
 
 // newScreenCaches makes the screen's informers on a config that only reads.
 // close must be called.
-func newScreenCaches(s *session, config *rest.Config, namespace string) (*screenCaches, error) {
-	c := &screenCaches{config: config, namespace: namespace, types: &servedTypes{config: config}, loops: newSessionHost(s, "tui")}
+func newScreenCaches(e *engine.Engine, config *rest.Config, namespace string) (*screenCaches, error) {
+	c := &screenCaches{config: config, namespace: namespace, types: &servedTypes{config: config}, loops: engine.NewHost(e, "tui"), engine: e}
 	var err error
-	c.set, err = informers.New(config, informers.Options{Recorder: s.hub, Silent: func(ref state.Ref) bool {
-		return bestStore(c.loops.session.tap.Stores(), schema.GroupResource{Group: ref.Group, Resource: ref.Resource}) != nil
+	c.set, err = informers.New(config, informers.Options{Recorder: e.Journal(), Silent: func(ref state.Ref) bool {
+		return engine.BestStore(c.engine.Tap().Stores(), schema.GroupResource{Group: ref.Group, Resource: ref.Resource}) != nil
 	}})
 	if err != nil {
-		c.loops.stop()
+		c.loops.Close()
 		return nil, err
 	}
 	return c, nil
@@ -54,7 +56,7 @@ func newScreenCaches(s *session, config *rest.Config, namespace string) (*screen
 
 func (c *screenCaches) close() {
 	c.set.Close()
-	c.loops.stop()
+	c.loops.Close()
 }
 
 // Lost tells since when the API server does not answer.
@@ -64,7 +66,7 @@ func (c *screenCaches) Lost() (since time.Time, reason string) {
 }
 
 // Failing names the types whose watches the API server ends at once, with the reason.
-func (c *screenCaches) Failing() []string { return c.loops.session.watches.Failing() }
+func (c *screenCaches) Failing() []string { return c.engine.Watches().Failing() }
 
 // Open looks into the loops' cache of a type, or opens one.
 func (c *screenCaches) Open(ctx context.Context, typ string) (port.Cache, error) {
@@ -72,8 +74,8 @@ func (c *screenCaches) Open(ctx context.Context, typ string) (port.Cache, error)
 	if err != nil {
 		return nil, err
 	}
-	if bestStore(c.loops.progress.Stores(), schema.GroupResource{Group: t.Group, Resource: t.Resource}) != nil {
-		return &steadyCache{loops: &loopCache{host: c.loops, typ: t, clients: c}}, nil
+	if engine.BestStore(c.loops.Stores(), schema.GroupResource{Group: t.Group, Resource: t.Resource}) != nil {
+		return &steadyCache{loops: &loopCache{host: c.loops, engine: c.engine, typ: t, clients: c}}, nil
 	}
 	return c.openOwn(t)
 }
@@ -113,7 +115,7 @@ func (c *screenCaches) Behind(ctx context.Context, typ string) (state.ServerView
 	if t.Namespaced {
 		namespace = c.namespace
 	}
-	return freshness(ctx, c.config, gvrOf(t), namespace, func() string { return cache.Stats().ResourceVersion }, bookmarkPeriod)
+	return freshness(ctx, c.config, gvrOf(t), namespace, func() string { return cache.Stats().ResourceVersion }, informers.BookmarkPeriod)
 }
 
 // freshness asks the server for the version of a type and waits until a cache has
@@ -130,7 +132,7 @@ func freshness(ctx context.Context, config *rest.Config, of schema.GroupVersionR
 		return state.ServerView{}, explain.Error(err, "list "+of.Resource)
 	}
 	v := state.ServerView{ResourceVersion: list.ResourceVersion, Asked: asked, Freshness: state.Current}
-	if !waitFor(ctx, within, func() bool { return atLeast(now(), list.ResourceVersion) }) {
+	if !informers.Until(ctx, within, func() bool { return informers.AtLeast(now(), list.ResourceVersion) }) {
 		v.Freshness, v.Reason = state.Behind, fmt.Sprintf("it did not get there in %s, in which a bookmark was due", state.Short(within))
 	}
 	return v, nil
@@ -142,7 +144,7 @@ func gvrOf(t owners.Type) schema.GroupVersionResource {
 
 // Object looks for a whole object in the loops' caches.
 func (c *screenCaches) Object(ref state.Ref) map[string]any {
-	store := bestStore(c.loops.session.tap.Stores(), schema.GroupResource{Group: ref.Group, Resource: ref.Resource})
+	store := engine.BestStore(c.engine.Tap().Stores(), schema.GroupResource{Group: ref.Group, Resource: ref.Resource})
 	if store == nil || store.Metadata {
 		return nil
 	}

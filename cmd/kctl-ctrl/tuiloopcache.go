@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/metadata"
 
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/engine"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/tap"
 	"github.com/kctl-ctrl/kctl-ctrl/tui/port"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/attach"
@@ -33,7 +34,8 @@ import (
 // on. The store has no order, so that one is made when the store has moved and
 // somebody looks.
 type loopCache struct {
-	host    *sessionHost
+	host    *engine.Host
+	engine  *engine.Engine
 	typ     owners.Type
 	clients *screenCaches
 
@@ -46,16 +48,16 @@ type loopCache struct {
 var _ port.Cache = (*loopCache)(nil)
 
 func (c *loopCache) store() *tap.Store {
-	return bestStore(c.host.session.tap.Stores(), schema.GroupResource{Group: c.typ.Group, Resource: c.typ.Resource})
+	return engine.BestStore(c.engine.Tap().Stores(), schema.GroupResource{Group: c.typ.Group, Resource: c.typ.Resource})
 }
 
 func (c *loopCache) Stats() state.StoreStats {
-	stores := c.host.progress.Stores()
-	s := bestStore(stores, schema.GroupResource{Group: c.typ.Group, Resource: c.typ.Resource})
+	stores := c.host.Stores()
+	s := engine.BestStore(stores, schema.GroupResource{Group: c.typ.Group, Resource: c.typ.Resource})
 	if s == nil {
 		return state.StoreStats{Type: c.typ.String(), Status: state.InformerStopped}
 	}
-	return attach.InformersOf(c.host.session.hub.Snapshot(), []state.StoreStats{storeStats(*s)})[0]
+	return attach.InformersOf(c.engine.Journal().Snapshot(), []state.StoreStats{engine.StoreStats(*s)})[0]
 }
 
 // Edition is the store's version, which each event and bookmark moves.
@@ -161,7 +163,7 @@ func (c *loopCache) Window(q port.CacheQuery, offset, n int) (port.CacheWindow, 
 		return port.CacheWindow{}, err
 	}
 	w := port.CacheWindow{Offset: offset, Total: len(objects), Built: true, Seen: s.Objects, Objects: s.Objects, Synced: s.Synced}
-	snapshot := c.host.session.hub.Snapshot()
+	snapshot := c.engine.Journal().Snapshot()
 	for _, o := range objects[min(offset, len(objects)):min(offset+n, len(objects))] {
 		w.Rows = append(w.Rows, rowOf(s, o, snapshot))
 	}
@@ -210,7 +212,7 @@ func (c *loopCache) Object(namespace, name string) (port.CacheObject, bool) {
 		return port.CacheObject{}, false
 	}
 	return port.CacheObject{
-		CacheRow: rowOf(s, held, c.host.session.hub.Snapshot()), Content: contentOf(s, held),
+		CacheRow: rowOf(s, held, c.engine.Journal().Snapshot()), Content: contentOf(s, held),
 		Fields: fieldOwners(informers.FieldOwners(held.GetManagedFields())),
 	}, true
 }
@@ -249,7 +251,7 @@ func (c *loopCache) Compare(ctx context.Context, namespace, name string) (port.C
 	if err != nil {
 		return port.CacheComparison{}, err
 	}
-	view := c.host.compareHeld(ctx, s, attach.CacheQuery{Namespace: namespace, Name: name})
+	view := c.host.CompareHeld(ctx, s, attach.CacheQuery{Namespace: namespace, Name: name})
 	out := port.CacheComparison{ServerView: *view}
 	var before, after map[string]any
 	if held := s.Get(namespace, name); held != nil && !s.Metadata {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/engine"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/tap"
 	"github.com/kctl-ctrl/kctl-ctrl/render"
 	"github.com/kctl-ctrl/kctl-ctrl/tui/port"
@@ -15,18 +16,18 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
-// screenLoops are the session's loops in the hands of the screen. The journal tells
+// screenLoops are the engine's loops in the hands of the screen. The journal tells
 // what the user does with them, so that a recording says why a loop stood still.
-type screenLoops struct{ s *session }
+type screenLoops struct{ e *engine.Engine }
 
 // newLoops gives the loops of a session to a screen. It may be made before the
 // session has started them: until then each method says so.
-func newLoops(s *session) port.Loops { return screenLoops{s} }
+func newLoops(e *engine.Engine) port.Loops { return screenLoops{e} }
 
 var errNotStarted = errors.New("the session is not ready yet")
 
 func (l screenLoops) manager() (*controllers.Manager, error) {
-	if m := l.s.manager.Load(); m != nil {
+	if m := l.e.Manager(); m != nil {
 		return m, nil
 	}
 	return nil, errNotStarted
@@ -38,14 +39,14 @@ func (l screenLoops) Start(ctx context.Context, controller string) error {
 	if err != nil {
 		return err
 	}
-	if l.s.writesForReal() {
+	if l.e.WritesForReal() {
 		return errors.New("loops write for real here, and no other joins them: step down with L, and name all of them in :active")
 	}
 	if err := m.StartMore(ctx, controller); err != nil {
 		// The screen names the loop itself.
 		return explain.Cause(ctx, trimmedError{err, "start " + controller + ": "})
 	}
-	l.s.hub.Record(state.ControllerRequested{Controller: controller, Action: state.ActionStart})
+	l.e.Journal().Record(state.ControllerRequested{Controller: controller, Action: state.ActionStart})
 	return nil
 }
 
@@ -71,7 +72,7 @@ func (l screenLoops) hasQueue(controller string) error {
 		return fmt.Errorf("%s is no loop of this process", controller)
 	case m.Statuses()[at].Status != state.ControllerRunning:
 		return fmt.Errorf("%s does not run", render.ShortName(controller))
-	case len(l.s.tap.Queues(controller)) == 0:
+	case len(l.e.Tap().Queues(controller)) == 0:
 		return fmt.Errorf("%s works by a timer and has no queue at which it could stop", render.ShortName(controller))
 	}
 	return nil
@@ -82,32 +83,32 @@ func (l screenLoops) Pause(controller string) error {
 	if err := l.hasQueue(controller); err != nil {
 		return err
 	}
-	l.s.tap.Pause(controller)
+	l.e.Tap().Pause(controller)
 	return nil
 }
 
 // Resume implements port.Loops.
 func (l screenLoops) Resume(controller string) error {
-	if !l.s.tap.Paused(controller) {
+	if !l.e.Tap().Paused(controller) {
 		return errors.New("it is not paused")
 	}
-	l.s.tap.Resume(controller)
+	l.e.Tap().Resume(controller)
 	return nil
 }
 
 // Step implements port.Loops.
 func (l screenLoops) Step(controller, queue, key string) error {
-	return l.did(state.KeyStepped{Controller: controller, Queue: queue, Key: key}, l.s.tap.Step(controller, queue, key))
+	return l.did(state.KeyStepped{Controller: controller, Queue: queue, Key: key}, l.e.Tap().Step(controller, queue, key))
 }
 
 // RetryNow implements port.Loops.
 func (l screenLoops) RetryNow(controller, queue, key string) error {
-	return l.did(state.KeyRetried{Controller: controller, Queue: queue, Key: key}, l.s.tap.RetryNow(controller, queue, key))
+	return l.did(state.KeyRetried{Controller: controller, Queue: queue, Key: key}, l.e.Tap().RetryNow(controller, queue, key))
 }
 
 // Drop implements port.Loops. The tap tells the journal of it.
 func (l screenLoops) Drop(controller, queue, key string) error {
-	return reasonOf(l.s.tap.Drop(controller, queue, key))
+	return reasonOf(l.e.Tap().Drop(controller, queue, key))
 }
 
 // did records what the user has done, unless it failed.
@@ -115,7 +116,7 @@ func (l screenLoops) did(e state.Event, err error) error {
 	if err != nil {
 		return reasonOf(err)
 	}
-	l.s.hub.Record(e)
+	l.e.Journal().Record(e)
 	return nil
 }
 
@@ -132,9 +133,9 @@ func (l screenLoops) Break(b port.Breakpoint) error {
 	if err := l.hasQueue(b.Controller); err != nil {
 		return err
 	}
-	_, err := l.s.tap.Break(tap.Breakpoint{Controller: b.Controller, Key: b.Key, BeforeWrite: b.BeforeWrite})
+	_, err := l.e.Tap().Break(tap.Breakpoint{Controller: b.Controller, Key: b.Key, BeforeWrite: b.BeforeWrite})
 	return err
 }
 
 // Unbreak implements port.Loops.
-func (l screenLoops) Unbreak(number int) error { return l.s.tap.Unbreak(number) }
+func (l screenLoops) Unbreak(number int) error { return l.e.Tap().Unbreak(number) }

@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/engine"
 	"github.com/kctl-ctrl/kctl-ctrl/tui/port"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
@@ -41,14 +42,14 @@ func TestScreenLoops(t *testing.T) {
 	if err := flags.Parse([]string{"--controllers=deployment"}); err != nil {
 		t.Fatal(err)
 	}
-	s, err := testSession(t, sessionOptions{horizon: time.Second})
+	s, err := testEngine(t, engine.Spec{Controllers: options, Horizon: time.Second, Sandbox: &engine.Sandbox{}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	stopped := false
 	t.Cleanup(func() {
 		if !stopped {
-			_ = s.stop(context.Background())
+			_ = s.Stop(context.Background())
 		}
 	})
 	loops := newLoops(s)
@@ -56,10 +57,10 @@ func TestScreenLoops(t *testing.T) {
 	if err := loops.Pause(deployment); err == nil || !strings.Contains(err.Error(), "not ready") {
 		t.Errorf("pause before the session has begun: %v", err)
 	}
-	if err := s.startSandbox(t.Context(), sandboxFlags{nodeCPU: "8", nodeMem: "32Gi", nodePods: "110", pods: "ready"}, options, "", state.ModeActive, func(string) {}); err != nil {
+	if err := s.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	client, err := kubernetes.NewForConfig(s.world)
+	client, err := kubernetes.NewForConfig(s.Config())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +88,7 @@ func TestScreenLoops(t *testing.T) {
 	}
 	// What is held is told by the journal.
 	held := func() []*state.BreakpointHit {
-		snap := s.hub.Flush()
+		snap := s.Journal().Flush()
 		var all []*state.BreakpointHit
 		for _, b := range snap.Controls.Breakpoints.All() {
 			all = append(all, snap.HoldsAt(b.Number)...)
@@ -116,7 +117,7 @@ func TestScreenLoops(t *testing.T) {
 	if h.Key != "default/web" || !strings.HasPrefix(h.Write, "create replicasets.apps default/web-") && !strings.HasPrefix(h.Write, "update deployments.apps") {
 		t.Errorf("held %+v", h)
 	}
-	if n, paused := replicaSets(), s.hub.Flush().Paused(deployment); n != 0 || !paused {
+	if n, paused := replicaSets(), s.Journal().Flush().Paused(deployment); n != 0 || !paused {
 		t.Errorf("%d ReplicaSets are there before the step; paused %v", n, paused)
 	}
 	eventually(t, "the ReplicaSet comes, step by step", func() bool {
@@ -175,7 +176,7 @@ func TestScreenLoops(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
 	stopped = true
-	if err := s.stop(ctx); err != nil {
+	if err := s.Stop(ctx); err != nil {
 		t.Errorf("stop while a write is held: %v", err)
 	}
 	if len(held()) > 0 {

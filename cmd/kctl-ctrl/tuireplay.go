@@ -15,6 +15,7 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/tui/port"
 	"github.com/kctl-ctrl/kctl-ctrl/tui/widget"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/explain"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/hub"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/recording"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
@@ -94,7 +95,7 @@ func (p screenPlayer) Remarks() string {
 
 // screenRecorder saves the journal of a session to a file.
 type screenRecorder struct {
-	session *session
+	journal *hub.Hub
 
 	mu     sync.Mutex
 	writer *recording.Writer
@@ -123,12 +124,12 @@ func (r *screenRecorder) Toggle() (string, error) {
 		return "", fmt.Errorf("make the directory for recordings: %w", err)
 	}
 	path := filepath.Join(dir, time.Now().Format("2006-01-02T150405")+".jsonl.zst")
-	r.writer, err = recording.Start(r.session.hub, path, recording.WriterOptions{Version: about.Version().Version})
+	r.writer, err = recording.Start(r.journal, path, recording.WriterOptions{Version: about.Version().Version})
 	if err != nil {
 		r.writer = nil
 		return "", err
 	}
-	r.session.noteFailure(r.writer)
+	noteFailure(r.journal, r.writer)
 	return "Recording to " + path + "; S ends it.", nil
 }
 

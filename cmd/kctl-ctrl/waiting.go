@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/console"
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/engine"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/settle"
 	"github.com/kctl-ctrl/kctl-ctrl/render"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
@@ -14,20 +15,17 @@ import (
 
 // reportWaits prints on out what a wait for the controllers to settle is still for,
 // after 5 s and then at growing intervals.
-func (s *session) reportWaits(out io.Writer) {
-	s.settler.Report = func(w settle.Waiting) {
-		if gate := s.approval.gate; gate != nil && len(gate.Questions()) > 0 {
-			return // it waits for the user, who is being asked
-		}
+func reportWaits(e *engine.Engine, out io.Writer) {
+	e.ReportWaits(func(w settle.Waiting) {
 		text := ""
 		if console.IsTerminal(out) {
 			text = "\r\x1b[K" // a progress line may be there
 		}
-		for _, line := range stillInProgress(w, s.hub.Flush(), time.Now()) {
+		for _, line := range stillInProgress(w, e.Journal().Flush(), time.Now()) {
 			text += render.Sanitise(line) + "\n"
 		}
 		_, _ = io.WriteString(out, text)
-	}
+	})
 }
 
 // The reasons of the taps that name keys, or only count them.

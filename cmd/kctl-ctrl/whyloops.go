@@ -16,6 +16,7 @@ import (
 
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/cliflags"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/engine"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/settle"
 	"github.com/kctl-ctrl/kctl-ctrl/render"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/diagnosis"
@@ -132,7 +133,16 @@ func (w *whyLoops) tell(ctx context.Context, graph *owners.Graph, target *owners
 		namespace = target.Namespace
 	}
 	c := concernOf(concerned)
-	s, err := newSession(sessionOptions{horizon: whyHorizon})
+	run, err := w.options(loops, namespace)
+	if err != nil {
+		return nil, err
+	}
+	spec, err := run.spec(w.mode, engine.Approvals{})
+	if err != nil {
+		return nil, err
+	}
+	spec.Horizon, spec.Progress = whyHorizon, progress
+	e, err := engine.New(spec)
 	if err != nil {
 		return nil, err
 	}
@@ -140,25 +150,21 @@ func (w *whyLoops) tell(ctx context.Context, graph *owners.Graph, target *owners
 	stop := func() {
 		if !stopped {
 			stopped = true
-			s.shutDown(w.streams.ErrOut)
+			shutDown(e, w.streams.ErrOut)
 		}
 	}
 	defer stop()
-	s.tap.LetThrough(c.passes)
-	listener := listen(s.hub.Subscribe(0), document.NewStoryTeller(c.has))
+	e.Tap().LetThrough(c.passes)
+	listener := listen(e.Journal().Subscribe(0), document.NewStoryTeller(c.has))
 
-	run, err := w.options(loops, namespace)
-	if err != nil {
-		return nil, err
-	}
 	starting, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	late := time.AfterFunc(w.timeout, func() { cancel(tooSlow(w.timeout)) })
-	failure := run.startOnCluster(starting, s, w.mode, progress)
+	failure := e.Start(starting)
 	if !late.Stop() {
 		return nil, context.Cause(starting)
 	}
-	loops, off, err := w.running(s, target, loops, namespace)
+	loops, off, err := w.running(e, target, loops, namespace)
 	switch {
 	case err != nil:
 		return nil, err
@@ -168,13 +174,13 @@ func (w *whyLoops) tell(ctx context.Context, graph *owners.Graph, target *owners
 		return nil, explain.Cause(ctx, failure)
 	}
 	progress("letting the loops come to rest")
-	later, moving, err := w.rest(ctx, s, c)
+	later, moving, err := w.rest(ctx, e, c)
 	if err != nil {
 		return nil, err
 	}
-	held := s.tap.Activity().Aside
-	s.hub.Record(endOfStory)
-	s.hub.Flush()
+	held := e.Tap().Activity().Aside
+	e.Journal().Record(endOfStory)
+	e.Journal().Flush()
 	story, lost := listener.story()
 	stop()
 	story.Mode, story.Loops, story.Why, story.Namespace, story.Held, story.Moving = w.mode, loops, off, namespace, held, moving
@@ -225,8 +231,8 @@ func (w *whyLoops) options(loops []string, namespace string) (*runOptions, error
 // running are those of the loops that run, with what keeps the others from it in
 // words. Where that is a right that the user lacks, it is an error that names the
 // right: a story without one of its loops would be another one.
-func (w *whyLoops) running(s *session, target *owners.Object, loops []string, namespace string) (on []string, off string, err error) {
-	manager := s.manager.Load()
+func (w *whyLoops) running(e *engine.Engine, target *owners.Object, loops []string, namespace string) (on []string, off string, err error) {
+	manager := e.Manager()
 	if manager == nil {
 		return nil, "", nil
 	}
@@ -264,10 +270,10 @@ func lacking(loop string, target *owners.Object, what, namespace string) error {
 // rest waits until the loops have come to rest. Keys of the object that a loop
 // puts off before it looks at them for the first time are hurried: the namespace
 // loop waits 5 s, the autoscaler's 15.
-func (w *whyLoops) rest(ctx context.Context, s *session, c concern) (later []settle.Due, moving []string, err error) {
+func (w *whyLoops) rest(ctx context.Context, e *engine.Engine, c concern) (later []settle.Due, moving []string, err error) {
 	deadline := time.Now().Add(w.timeout)
 	for range 2 {
-		later, err = s.waitSettled(ctx, time.Until(deadline))
+		later, err = e.WaitSettled(ctx, time.Until(deadline))
 		var unsettled *settle.UnsettledError
 		if errors.As(err, &unsettled) {
 			return later, unsettled.Reasons, nil
@@ -277,8 +283,8 @@ func (w *whyLoops) rest(ctx context.Context, s *session, c concern) (later []set
 		}
 		hurried := false
 		for _, due := range later {
-			if c.has(due.Controller, due.Queue, due.Key) && !synced(s.hub.Flush(), due) {
-				hurried = s.tap.RetryNow(due.Controller, due.Queue, due.Key) == nil || hurried
+			if c.has(due.Controller, due.Queue, due.Key) && !synced(e.Journal().Flush(), due) {
+				hurried = e.Tap().RetryNow(due.Controller, due.Queue, due.Key) == nil || hurried
 			}
 		}
 		if !hurried {

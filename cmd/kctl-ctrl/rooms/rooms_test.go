@@ -21,7 +21,9 @@ const module = "github.com/kctl-ctrl/kctl-ctrl/"
 // A rule forbids packages of one room to depend, directly or not, on packages
 // whose path begins with one of the prefixes.
 type rule struct {
-	room   string
+	room string
+	// but are rooms in it that the rule is not for.
+	but    []string
 	except []string
 	never  []string
 	reason string
@@ -61,8 +63,13 @@ var rules = []rule{
 		reason: "reading a cluster must stay light and must not reach the loops",
 	},
 	{
-		room: "reconcile", never: []string{module + "watch/connect", module + "watch/hub", module + "tui", module + "render", module + "cmd"},
-		reason: "the loops get their config and their recorder handed in: one door, opened in cmd",
+		room: "reconcile", but: []string{"reconcile/engine"},
+		never:  []string{module + "watch/connect", module + "watch/hub", module + "tui", module + "render", module + "cmd", module + "reconcile/engine"},
+		reason: "controllers get their config and their recorder handed in: reconcile/engine puts the parts together, and no part knows it",
+	},
+	{
+		room: "reconcile/engine", never: []string{"github.com/charmbracelet", module + "tui", module + "render", module + "cmd"},
+		reason: "other programs are made of the engine too: it prints nothing and knows no command",
 	},
 	{
 		room: "reconcile/tap", never: []string{"k8s.io/kubernetes"},
@@ -151,7 +158,7 @@ func hasPrefix(path string, prefixes []string) bool {
 func broken(r rule, packages []listed) []string {
 	var found []string
 	for _, p := range packages {
-		if !inRoom(p.ImportPath, r.room) {
+		if !inRoom(p.ImportPath, r.room) || slices.ContainsFunc(r.but, func(room string) bool { return inRoom(p.ImportPath, room) }) {
 			continue
 		}
 		for _, dep := range p.Deps {
@@ -169,6 +176,26 @@ func TestRooms(t *testing.T) {
 		for _, f := range broken(r, packages) {
 			t.Errorf("%s\n\tforbidden: %s", f, r.reason)
 		}
+	}
+}
+
+// TestEngineKnowsNoFlags: what it runs is said in a Spec. Upstream's options, which it is
+// handed, know pflag.
+func TestEngineKnowsNoFlags(t *testing.T) {
+	found := false
+	for _, p := range list(t) {
+		if !inRoom(p.ImportPath, "reconcile/engine") {
+			continue
+		}
+		found = true
+		for _, path := range p.Imports {
+			if hasPrefix(path, []string{"github.com/spf13", "k8s.io/cli-runtime", "k8s.io/kubectl"}) {
+				t.Errorf("%s imports %s\n\tforbidden: flags become an engine.Spec in cmd, before anything starts", p.ImportPath, path)
+			}
+		}
+	}
+	if !found {
+		t.Error("there is no engine")
 	}
 }
 

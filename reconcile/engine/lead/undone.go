@@ -1,36 +1,33 @@
-package main
+package lead
 
 import (
 	"fmt"
 	"strings"
 
-	kubectrlmgrconfig "k8s.io/kubernetes/pkg/controller/apis/config"
-
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
-	"github.com/kctl-ctrl/kctl-ctrl/render"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
 // warnOfUndone says what nobody does while this process leads: a
 // kube-controller-manager that stands by runs none of its loops. It is said before
 // the lease is taken, while it can still be thought better of.
-func (s *session) warnOfUndone(component *kubectrlmgrconfig.KubeControllerManagerConfiguration, namespace string) error {
-	if s.schedules {
-		s.hub.Record(state.Note{Source: "election", Warning: true, Text: "while this process leads, upstream's default profile places pods, and what the configuration of a kube-scheduler that stands by adds to it (profiles, plugins, extenders) is done by nobody"})
+func (c *Candidacy) warnOfUndone() error {
+	if c.Scheduler {
+		c.Recorder.Record(state.Note{Source: "election", Warning: true, Text: "while this process leads, upstream's default profile places pods, and what the configuration of a kube-scheduler that stands by adds to it (profiles, plugins, extenders) is done by nobody"})
 		return nil
 	}
-	undone, err := controllers.Undone(component, namespace)
+	undone, err := controllers.Undone(c.Component, c.Namespace)
 	if err != nil {
 		return fmt.Errorf("--controllers: %w", err)
 	}
-	if text := describeUndone(undone, namespace); text != "" {
-		s.hub.Record(state.Note{Source: "election", Warning: true, Text: text})
+	if text := DescribeUndone(undone, c.Namespace); text != "" {
+		c.Recorder.Record(state.Note{Source: "election", Warning: true, Text: text})
 	}
 	return nil
 }
 
-// describeUndone is empty where nothing is left undone.
-func describeUndone(undone []string, namespace string) string {
+// DescribeUndone says what nobody does while this process leads; it is empty where nothing is left undone.
+func DescribeUndone(undone []string, namespace string) string {
 	var parts []string
 	if namespace != "" {
 		parts = append(parts, "all namespaces but "+namespace+" are left alone by everybody")
@@ -38,7 +35,7 @@ func describeUndone(undone []string, namespace string) string {
 	if len(undone) > 0 {
 		names := make([]string, len(undone))
 		for i, name := range undone {
-			names[i] = render.ShortName(name)
+			names[i] = state.ShortName(name)
 		}
 		parts = append(parts, fmt.Sprintf("of kube-controller-manager's loops nobody runs these %d: %s", len(names), strings.Join(names, ", ")))
 	}

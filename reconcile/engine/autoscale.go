@@ -1,4 +1,4 @@
-package main
+package engine
 
 import (
 	"context"
@@ -22,18 +22,18 @@ const (
 
 // settleScaled waits until the controllers have settled and the autoscalers scale
 // nothing any more. Their keys are retried at once: upstream looks at them every 15 s.
-func (o *diffOptions) settleScaled(ctx context.Context, s *session, cluster *plan.Cluster) ([]settle.Due, error) {
-	later, err := s.waitSettled(ctx, o.timeout)
+func (e *Engine) settleScaled(ctx context.Context, cluster *plan.Cluster, timeout time.Duration) ([]settle.Due, error) {
+	later, err := e.WaitSettled(ctx, timeout)
 	scaled := time.Now()
 	for round := 0; err == nil && round < maxScalings; {
-		before := s.scalings.Load()
-		if !s.hurryAutoscalers(later) {
+		before := e.scalings.Load()
+		if !e.hurryAutoscalers(later) {
 			break
 		}
-		if later, err = s.waitSettled(ctx, o.timeout); err != nil {
+		if later, err = e.WaitSettled(ctx, timeout); err != nil {
 			break
 		}
-		if s.scalings.Load() != before {
+		if e.scalings.Load() != before {
 			scaled = time.Now()
 			round++
 			continue
@@ -57,12 +57,12 @@ func (o *diffOptions) settleScaled(ctx context.Context, s *session, cluster *pla
 
 // hurryAutoscalers makes the keys ready that the HorizontalPodAutoscaler
 // controller looks at again every 15 s, and reports whether there were any.
-func (s *session) hurryAutoscalers(later []settle.Due) bool {
+func (e *Engine) hurryAutoscalers(later []settle.Due) bool {
 	hurried := false
 	for _, due := range later {
 		if due.Controller == controllernames.HorizontalPodAutoscalerController {
 			// A key that became due meanwhile needs no hurrying.
-			_ = s.tap.RetryNow(due.Controller, due.Queue, due.Key)
+			_ = e.tap.RetryNow(due.Controller, due.Queue, due.Key)
 			hurried = true
 		}
 	}

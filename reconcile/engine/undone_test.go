@@ -1,6 +1,10 @@
-package main
+package engine
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/engine/lead"
+)
 
 func TestDescribeUndone(t *testing.T) {
 	for want, c := range map[string]struct {
@@ -15,7 +19,7 @@ func TestDescribeUndone(t *testing.T) {
 			undone: []string{"job-controller"}, namespace: "shop",
 		},
 	} {
-		if got := describeUndone(c.undone, c.namespace); got != want {
+		if got := lead.DescribeUndone(c.undone, c.namespace); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}

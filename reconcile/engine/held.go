@@ -1,4 +1,4 @@
-package main
+package engine
 
 import (
 	"cmp"
@@ -12,10 +12,10 @@ import (
 // beforeWrite is the guard's hook: it holds what a breakpoint stops, and then has
 // next, which may be nil, decide. Events are never held: their broadcaster writes
 // one after the other, and the controller does not wait for them.
-func (s *session) beforeWrite(next func(context.Context, guard.Pending) error) func(context.Context, guard.Pending) error {
+func (e *Engine) beforeWrite(next func(context.Context, guard.Pending) error) func(context.Context, guard.Pending) error {
 	return func(ctx context.Context, w guard.Pending) error {
 		if !w.IsEvent() {
-			if err := s.hold(ctx, w); err != nil {
+			if err := e.hold(ctx, w); err != nil {
 				return err
 			}
 		}
@@ -28,11 +28,11 @@ func (s *session) beforeWrite(next func(context.Context, guard.Pending) error) f
 
 // hold holds a write that a breakpoint stops. One that is to be stored has to be
 // what it was when it is let go.
-func (s *session) hold(ctx context.Context, w guard.Pending) error {
+func (e *Engine) hold(ctx context.Context, w guard.Pending) error {
 	cause := w.Cause()
 	controller := cmp.Or(cause.Controller, w.Controller())
 	held, was := false, guard.Preview{}
-	err := s.tap.BeforeWrite(ctx, controller, cause, func() string {
+	err := e.tap.BeforeWrite(ctx, controller, cause, func() string {
 		held = true
 		if w.Mode() == state.ModeActive {
 			was, _ = w.Preview(ctx) // without it, the write has changed
@@ -44,7 +44,7 @@ func (s *session) hold(ctx context.Context, w guard.Pending) error {
 	}
 	if err := w.Unchanged(ctx, was); err != nil {
 		reason := "it stood at a breakpoint, and was not sent: " + state.OneLine(err.Error())
-		s.hub.Record(state.Note{Source: controller, Warning: true, Text: w.String() + ": " + reason})
+		e.journal.Record(state.Note{Source: controller, Warning: true, Text: w.String() + ": " + reason})
 		return approve.Skip(w, reason)
 	}
 	return nil

@@ -1,4 +1,4 @@
-package main
+package engine
 
 import (
 	"context"
@@ -18,11 +18,8 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
-// localGroups asks which API groups kube-apiserver serves itself, its
-// CustomResourceDefinitions included: those honour dryRun. An aggregated API
-// server may not. Where the user may not ask, only the built-in groups count. The
-// answer is asked for again as it grows old.
-func localGroups(ctx context.Context, target connect.Target) (func(string) bool, error) {
+// localGroupsAt is LocalGroups for a target.
+func localGroupsAt(ctx context.Context, target connect.Target) (func(string) bool, error) {
 	readOnly, err := guard.New(guard.Options{Mode: state.ModeReadOnly, Server: target.Server(), BasePath: target.Path()})
 	if err != nil {
 		return nil, err
@@ -31,10 +28,14 @@ func localGroups(ctx context.Context, target connect.Target) (func(string) bool,
 	if err != nil {
 		return nil, err
 	}
-	return localGroupsOf(ctx, config)
+	return LocalGroups(ctx, config)
 }
 
-func localGroupsOf(ctx context.Context, config *rest.Config) (func(string) bool, error) {
+// LocalGroups asks which API groups kube-apiserver serves itself, its
+// CustomResourceDefinitions included: those honour dryRun. An aggregated API
+// server may not. Where the user may not ask, only the built-in groups count. The
+// answer is asked for again as it grows old.
+func LocalGroups(ctx context.Context, config *rest.Config) (func(string) bool, error) {
 	client, err := discovery.NewDiscoveryClientForConfig(connect.ForQuestions(config))
 	if err != nil {
 		return nil, fmt.Errorf("make a client for %s: %w", config.Host, err)
