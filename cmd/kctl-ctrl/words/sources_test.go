@@ -151,7 +151,7 @@ func eachSource(t *testing.T, visit func(dir, file string)) {
 
 // testHelpers are directories of packages that only tests import.
 var testHelpers = map[string]bool{
-	"faults": true, "layouttest": true, "leaktest": true, "programtest": true, "recycle": true, "scripttest": true, "twin": true,
+	"faults": true, "layouttest": true, "leaktest": true, "programtest": true, "recycle": true, "scripttest": true, "tuitest": true, "twin": true,
 }
 
 func read(t *testing.T, file string) string {
