@@ -107,7 +107,7 @@ func (m *model) filter() tea.Cmd {
 			return page.Complain(err.Error())
 		}
 		return nil
-	}}, func(text string) { _ = apply(text) }) // half a pattern is no error yet
+	}}, apply)
 	return nil
 }
 

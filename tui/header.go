@@ -190,13 +190,14 @@ func (m *model) titleLine(w int) string {
 	} else {
 		l = widget.Line{widget.Title.Of(" " + m.page().Title(e))}
 		if f := m.page().Filtering(); f != nil && f.Current.Text != "" {
-			l = append(l, widget.Warn.Of("  filter: "+f.Current.Text))
+			right = append(right, widget.Warn.Of(render.Truncate(render.Sanitise("/"+f.Current.Text), w/2)))
 		}
+		right = append(right, widget.Dim.Of(m.page().Place(e)))
 	}
 	if e.Paused {
 		right = append(right, widget.Warn.Of(fmt.Sprintf("SCREEN PAUSED, %d entries behind", e.Latest.Seq-e.Snap.Seq)))
 	}
-	return widget.Spread(e.Theme, l, right, w)
+	return widget.Ends(e.Theme, l, right, w)
 }
 
 // lastNote is what the session said last.

@@ -23,7 +23,7 @@ func TestKeysThatComeTogether(t *testing.T) {
 	s.has("was ignored")
 	s.press("/")
 	s.send(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune("web"), Paste: true})
-	s.press("enter").has("filter: web")
+	s.press("enter").has("/web")
 }
 
 // A key that opens a prompt or another page is handled before the next one.

@@ -119,12 +119,12 @@ func (m *model) typing(msg tea.KeyMsg) tea.Cmd {
 		}
 	}
 	if p.Live != nil { // it filters while one types
-		return tea.Batch(m.atOnce(cmd), m.page().Update(page.ChangedMsg{}, m.env))
+		return tea.Batch(m.atOnce(cmd), m.page().Update(page.FilteredMsg{}, m.env))
 	}
 	return cmd
 }
 
-func (m *model) open(p page.PromptMsg, live func(string)) {
+func (m *model) open(p page.PromptMsg, live func(string) error) {
 	m.prompt = widget.NewPrompt(widget.PromptOptions(p), m.typed[p.Label])
 	m.prompt.Live = live
 }

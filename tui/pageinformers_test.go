@@ -9,8 +9,8 @@ func TestInformersPage(t *testing.T) {
 	s := newScreen(t, shopOptions(snap), snap, 80, 24)
 	s.press("3").golden("informers-80x24")
 	s.press(":", "type:pods", "enter").golden("cache-80x24")
-	s.press("/", "type:web", "enter").has("filter: web", "web-").golden("cache-filtered-80x24")
-	s.press("esc").hasNot("filter: web")
+	s.press("/", "type:web", "enter").has("/web", "web-").golden("cache-filtered-80x24")
+	s.press("esc").hasNot("/web")
 	s.press("enter").has("as the cache holds it")
 	s.press("esc", "esc").has("Informers:")
 

@@ -183,7 +183,7 @@ func TestQueuesFocus(t *testing.T) {
 		t.Errorf("the cursor is on %+v", got)
 	}
 	s.send(page.JumpMsg{Page: page.Queues, To: page.Subject{Kind: page.OnObject, Object: state.Ref{Group: "apps", Resource: "deployments", Namespace: "shop", Name: "import"}}})
-	s.has("shop/import", "filter: shop/import")
+	s.has("shop/import", "/shop/import")
 	s.send(page.JumpMsg{Page: page.Queues, To: page.Subject{Kind: page.OnLease}})
 	s.has("cannot show this lease")
 }

@@ -152,7 +152,7 @@ func TestTreeOfARecording(t *testing.T) {
 	s := newScreen(t, o, snap, 80, 24)
 	s.golden("tree-recording-80x24")
 	s.press("x").has("not now: this is a recording")
-	s.press("/", "type:web", "enter").has("filter: web", "deployments/web").hasNot("log-agent")
+	s.press("/", "type:web", "enter").has("/web", "deployments/web").hasNot("log-agent")
 	s.press("esc")
 	wide := newScreen(t, o, snap, 200, 60)
 	wide.golden("tree-recording-200x60")

@@ -135,10 +135,10 @@ func TestRenewalsAreLeftOut(t *testing.T) {
 func TestTypeWithAFilter(t *testing.T) {
 	snap := shop(t, 0)
 	s := newScreen(t, shopOptions(snap), snap, 100, 40)
-	s.press(":", "type:deployments.apps shop", "enter").has("web", "filter: ^shop/")
-	s.press(":", "type:deployments.apps nowhere", "enter").has("filter: ^nowhere/").hasNot("web")
-	s.press(":", "type:deployments.apps /we", "enter").has("filter: we", "web")
-	s.press(":", "type:deployments.apps /[", "enter").has("is no regular expression")
+	s.press(":", "type:deployments.apps shop", "enter").has("web", "/^shop/")
+	s.press(":", "type:deployments.apps nowhere", "enter").has("/^nowhere/").hasNot("web")
+	s.press(":", "type:deployments.apps /we", "enter").has("/we", "web")
+	s.press(":", "type:deployments.apps /[", "enter").has("invalid filter")
 }
 
 // A recording shows what was held back in its session: pauses, breakpoints, writes that

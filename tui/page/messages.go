@@ -48,6 +48,8 @@ type (
 	// ChangedMsg: the user has done something to the page: moved its cursor, typed a
 	// filter, pressed a key of it.
 	ChangedMsg struct{}
+	// FilteredMsg: the user has typed a filter, and the list is read from its top.
+	FilteredMsg struct{}
 	// SizeMsg is the size in which pages are drawn.
 	SizeMsg struct{ W, H int }
 )

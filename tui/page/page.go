@@ -26,7 +26,7 @@ const (
 // wrapped in a ResultMsg.
 //
 // A page works out what it shows in Update. The methods that draw or describe it
-// (View, Title, Actions, Under, Filtering) are pure: they read the snapshot, the
+// (View, Title, Place, Actions, Under, Filtering) are pure: they read the snapshot, the
 // page and the time, change nothing and ask nobody.
 type Page interface {
 	// Update takes what commands of the page brought, and the messages that every
@@ -39,6 +39,8 @@ type Page interface {
 	View(e *Env, w, h int) []string
 	// Title says what is shown, for the line above the page: "web in shop".
 	Title(e *Env) string
+	// Place says which rows are visible, "1–19 of 49".
+	Place(e *Env) string
 	// Actions are the page's keys, with their help.
 	Actions(e *Env) []Action
 	// Under is what the cursor is on.

@@ -1,6 +1,7 @@
 package page
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/kctl-ctrl/kctl-ctrl/tui/widget"
@@ -16,6 +17,11 @@ func (b *Base) Filtering() *Filtering {
 }
 
 func (b *Base) Back() bool { return false }
+
+// NoMatch stands in the place of rows that a filter hides.
+func NoMatch(things string, f widget.Filter) string {
+	return fmt.Sprintf("No %s match %q (esc clears)", things, f.Text)
+}
 
 // PlainRows are a list's rows as lines: the titles in small letters before the
 // values, so that a line makes sense by itself. What changes with the time alone is

@@ -55,7 +55,7 @@ func ParseFilter(text string, hasLabels bool) (Filter, error) {
 	if regexp.QuoteMeta(pattern) != pattern && strings.Trim(pattern, "./-") != "" && IsPattern(pattern) {
 		expr, err := regexp.Compile("(?i)" + pattern)
 		if err != nil {
-			return Filter{}, fmt.Errorf("%q is no regular expression: %w", pattern, err)
+			return Filter{}, fmt.Errorf("invalid filter %q: %w", pattern, err)
 		}
 		hit = expr.MatchString
 	}
@@ -73,6 +73,20 @@ func anyField(fields []string, hit func(string) bool) bool {
 		}
 	}
 	return false
+}
+
+// MatchesRow reports whether a row is shown: by what its cells show, apart from those
+// that change with the time alone, or by other fields of it.
+func (f Filter) MatchesRow(columns []Column, cells []Cell, fields ...string) bool {
+	if f.match == nil {
+		return true
+	}
+	for i, c := range cells {
+		if i >= len(columns) || !columns[i].Aging {
+			fields = append(fields, strings.TrimSpace(c.Text()))
+		}
+	}
+	return f.match(fields)
 }
 
 // MatchesAll reports whether the filter hides nothing.

@@ -64,6 +64,18 @@ func Spread(t *Theme, left Line, right []Span, w int) string {
 // Line is a cell that fills a line of the screen.
 type Line = Cell
 
+// Ends puts spans at the right end, and the left ones before them as far as they fit.
+func Ends(t *Theme, left Line, right []Span, w int) string {
+	var tail Line
+	for _, s := range right {
+		if s.Text != "" {
+			tail = append(tail, s.Style.Of("  "+s.Text))
+		}
+	}
+	room := min(render.Width(tail.Text()), w)
+	return left.Draw(t, w-room, false, Text) + tail.Draw(t, room, false, Text)
+}
+
 // Fit makes exactly h lines of w cells: short lines are filled, more are left
 // out.
 func Fit(t *Theme, lines []Line, w, h int) []string {

@@ -1,6 +1,7 @@
 package widget
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/kctl-ctrl/kctl-ctrl/render"
@@ -150,6 +151,16 @@ func (l List) At(r Rows) int {
 		return -1
 	}
 	return l.Cursor
+}
+
+// Place says which rows are visible: "1–19 of 49".
+func (l List) Place(r Rows) string {
+	l.Sync(r)
+	n := r.Len()
+	if n == 0 {
+		return "0 of 0"
+	}
+	return fmt.Sprintf("%d–%d of %d", l.Top+1, min(l.Top+max(l.Height, 1), n), n)
 }
 
 // Resize says in how many lines the list will be drawn, its titles among them.

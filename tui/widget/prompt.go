@@ -14,8 +14,10 @@ import (
 type Prompt struct {
 	PromptOptions
 	input textinput.Model
-	// Live is told of each change, for a filter that shows at once.
-	Live    func(string)
+	// Live is told of each change, for a filter that shows at once. Its error is shown
+	// beside what is typed, and keeps the prompt open.
+	Live    func(string) error
+	err     error
 	history []string
 	recall  int
 }
@@ -50,7 +52,7 @@ func (p *Prompt) Key(msg tea.KeyMsg) (closed bool, entered string, cmd tea.Cmd) 
 	switch msg.String() {
 	case "esc", "ctrl+g":
 		if p.Live != nil {
-			p.Live("")
+			p.err = p.Live("")
 		}
 		if p.Left != nil {
 			return true, "", p.Left()
@@ -58,6 +60,9 @@ func (p *Prompt) Key(msg tea.KeyMsg) (closed bool, entered string, cmd tea.Cmd) 
 		return true, "", nil
 	case "enter":
 		text := strings.TrimSpace(p.input.Value())
+		if p.err != nil {
+			return false, "", nil
+		}
 		return true, text, p.Done(text)
 	case "tab":
 		if all := p.candidates(); len(all) > 0 {
@@ -74,7 +79,7 @@ func (p *Prompt) Key(msg tea.KeyMsg) (closed bool, entered string, cmd tea.Cmd) 
 	}
 	p.input, _ = p.input.Update(msg) // its command blinks a cursor that is not drawn
 	if p.Live != nil {
-		p.Live(p.input.Value())
+		p.err = p.Live(p.input.Value())
 	}
 	return false, "", nil
 }
@@ -88,7 +93,7 @@ func (p *Prompt) remember(by int) {
 	p.input.SetValue(text)
 	p.input.CursorEnd()
 	if p.Live != nil {
-		p.Live(text)
+		p.err = p.Live(text)
 	}
 }
 
@@ -126,6 +131,9 @@ func (p *Prompt) View(t *Theme, w int) string {
 		l = append(l, Selected.Of(" "))
 	} else {
 		l = append(l, Selected.Of(string([]rune(after)[:1])), Text.Of(string([]rune(after)[1:])))
+	}
+	if p.err != nil {
+		l = append(l, Bad.Of("  ! "+p.err.Error()))
 	}
 	if all := p.candidates(); len(all) > 0 && typed != "" {
 		l = append(l, Dim.Of("   "+strings.Join(all, " ")))

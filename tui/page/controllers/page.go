@@ -89,7 +89,7 @@ func (s controllerSort) compare(a, b *state.Controller) int {
 func (p *Page) refresh(e *page.Env) {
 	var items []*state.Controller
 	for _, c := range e.Snap.Controllers.All() {
-		if p.Filter.Matches(c.Name, string(c.Status), c.Reason) {
+		if p.Filter.MatchesAll() || p.Filter.MatchesRow(p.list.Columns, p.cells(e, c), c.Name, string(c.Status), c.Reason) {
 			items = append(items, c)
 		}
 	}
@@ -237,6 +237,8 @@ func (p *Page) Update(msg tea.Msg, e *page.Env) tea.Cmd {
 		cmd = p.askStores(e)
 	case controllerStores:
 		p.stores, p.asking = msg, false
+	case page.FilteredMsg:
+		p.list.ToTop()
 	case page.SizeMsg:
 		p.list.Resize(msg.H)
 	}
@@ -277,8 +279,16 @@ func (p *Page) using(actions []page.Action) []page.Action {
 func (p *Page) View(e *page.Env, w, h int) []string {
 	rows := p.rows(e)
 	empty := "No loop has been heard of yet."
+	if p.Filter.Text != "" {
+		empty = page.NoMatch("controllers", p.Filter)
+	}
 	return widget.Beside(e.Theme, w, h, func(w, h int) []string { return p.list.View(e.Theme, rows, w, h, empty) },
 		func(w int) []widget.Line { return p.detail(e, p.current(e), w) })
+}
+
+// Place says which rows are visible.
+func (p *Page) Place(e *page.Env) string {
+	return p.list.Place(p.rows(e))
 }
 
 func (p *Page) Under(e *page.Env) page.Subject {

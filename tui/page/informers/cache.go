@@ -132,6 +132,9 @@ func (c *cacheLevel) answer(msg tea.Msg, e *page.Env) tea.Cmd {
 		if c.cache.Edition() != c.edition || !c.window.Built || !c.window.Synced {
 			return c.load(e)
 		}
+	case page.FilteredMsg:
+		c.list.ToTop()
+		return c.answer(page.ChangedMsg{}, e)
 	case page.ChangedMsg:
 		if !c.covered() || c.query != queryOf(c.filter, c.query) {
 			c.query = queryOf(c.filter, c.query)
@@ -237,7 +240,7 @@ func (c *cacheLevel) key(key string) bool {
 func (c *cacheLevel) view(e *page.Env, w, h int) []string {
 	empty := "Nothing is held."
 	if c.filter.Text != "" {
-		empty = "Nothing that matches the filter is held."
+		empty = page.NoMatch("objects", c.filter)
 	} else if !c.window.Synced {
 		empty = "Listing…"
 	}

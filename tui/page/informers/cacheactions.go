@@ -33,9 +33,10 @@ func (c *cacheLevel) actions(e *page.Env) []page.Action {
 		{Keys: []string{"T"}, Label: "timeline", Help: "Follow the object in the timeline.", Off: nothing, Do: func() tea.Cmd { return page.Send(page.JumpMsg{Page: page.Timeline, To: s}) }},
 		{Keys: []string{"o"}, Label: "sort", Help: "Sort by namespace, name, age, last change, resourceVersion.", Do: func() tea.Cmd {
 			c.query.Sort = sorts()[(slices.Index(sorts(), c.query.Sort)+1)%len(sorts())]
+			c.list.ToTop()
 			return tea.Batch(c.load(e), page.Say("Sorted by "+cmp.Or(c.query.Sort, "namespace and name")+"."))
 		}},
-		{Keys: []string{"ctrl+r"}, Label: "reverse", Help: "Reverse the order.", Do: func() tea.Cmd { c.query.Descending = !c.query.Descending; return c.load(e) }},
+		{Keys: []string{"ctrl+r"}, Label: "reverse", Help: "Reverse the order.", Do: func() tea.Cmd { c.query.Descending = !c.query.Descending; c.list.ToTop(); return c.load(e) }},
 		{Keys: []string{"|"}, Help: "Choose the columns.", Do: c.chooseColumns},
 		{Keys: []string{"D"}, Help: "Show all that is known of the informer.", Do: func() tea.Cmd {
 			return page.Send(page.OpenMsg{View: func(e *page.Env) *widget.TextView {

@@ -57,7 +57,9 @@ func (p *Page) refresh(e *page.Env) {
 			items = append(items, ofJournal(in))
 		}
 	}
-	items = slices.DeleteFunc(items, func(s state.StoreStats) bool { return !p.Filter.Matches(s.Type, string(s.Status)) })
+	items = slices.DeleteFunc(items, func(s state.StoreStats) bool {
+		return !p.Filter.MatchesAll() && !p.Filter.MatchesRow(p.list.Columns, p.cells(e, s), s.Type, string(s.Status))
+	})
 	slices.SortFunc(items, func(a, b state.StoreStats) int {
 		return cmp.Or(cmp.Compare(a.Type, b.Type), cmp.Compare(storeID(a), storeID(b)))
 	})
@@ -194,6 +196,10 @@ func (p *Page) answer(msg tea.Msg, e *page.Env) tea.Cmd {
 	case storesMsg:
 		p.stores, p.asking = msg, false
 		return nil
+	case page.FilteredMsg:
+		if p.opened == nil {
+			p.list.ToTop()
+		}
 	case page.SizeMsg:
 		p.list.Resize(msg.H)
 		p.size = msg
@@ -287,6 +293,9 @@ func (p *Page) View(e *page.Env, w, h int) []string {
 	}
 	rows := p.rows(e)
 	empty := "No informer runs. Type : and the name of a type, such as pods, to open its cache."
+	if p.Filter.Text != "" {
+		empty = page.NoMatch("informers", p.Filter)
+	}
 	return widget.Beside(e.Theme, w, h, func(w, h int) []string { return p.list.View(e.Theme, rows, w, h, empty) }, func(w int) []widget.Line {
 		s, ok := p.current(e)
 		if !ok {
@@ -333,6 +342,14 @@ func storeDetail(e *page.Env, s state.StoreStats, w int) []widget.Line {
 		}
 	}
 	return out
+}
+
+// Place says which rows are visible.
+func (p *Page) Place(e *page.Env) string {
+	if p.opened != nil {
+		return p.opened.list.Place(cacheRows{p.opened, e})
+	}
+	return p.list.Place(p.rows(e))
 }
 
 func (p *Page) Under(e *page.Env) page.Subject {

@@ -83,6 +83,15 @@ func ownElection(e *page.Env, w int) []widget.Line {
 	return out
 }
 
+// head is what stands above the leases.
+func head(e *page.Env, w int) []widget.Line {
+	ours := ownElection(e, w)
+	if len(ours) > 0 {
+		ours = append(ours, widget.Line{})
+	}
+	return ours
+}
+
 // hurry is how little time until the gate shuts is worth a warning: the renewals
 // of an untroubled leader leave more, with kube-controller-manager's timing.
 const hurry = 5 * time.Second

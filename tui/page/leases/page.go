@@ -33,6 +33,8 @@ type Page struct {
 	of      *state.Snapshot
 	pacing  page.Pacing
 	looking bool
+	// size is that of the page.
+	size page.SizeMsg
 	// edition counts the lists; sorted are the rows of one.
 	edition int
 	sorted  sortedLeases
@@ -102,14 +104,17 @@ func newsOf(list state.LeaseList, history leaseHistory, now time.Time) leaseNews
 func (p *Page) Update(msg tea.Msg, e *page.Env) tea.Cmd {
 	cmd := p.answer(msg, e)
 	p.sort(e)
+	p.list.Resize(p.size.H - len(head(e, p.size.W)))
 	p.list.Sync(p.rows(e))
 	return cmd
 }
 
 func (p *Page) answer(msg tea.Msg, e *page.Env) tea.Cmd {
 	switch msg := msg.(type) {
+	case page.FilteredMsg:
+		p.list.ToTop()
 	case page.SizeMsg:
-		p.list.Resize(msg.H)
+		p.size = msg
 	case page.ShownMsg:
 		return tea.Batch(p.look(e, msg), p.follow(e))
 	case leasesMsg:
@@ -204,13 +209,13 @@ func (p *Page) Key(key string, e *page.Env) bool { return p.list.Key(p.rows(e), 
 func (p *Page) View(e *page.Env, w, h int) []string {
 	rows := p.rows(e)
 	empty := "No lease is known here."
+	if p.Filter.Text != "" {
+		empty = page.NoMatch("leases", p.Filter)
+	}
 	if p.following && p.number < 0 {
 		empty = "Reading leases…"
 	}
-	ours := ownElection(e, w)
-	if len(ours) > 0 {
-		ours = append(ours, widget.Line{})
-	}
+	ours := head(e, w)
 	top := widget.Fit(e.Theme, ours, w, min(len(ours), h))
 	return append(top, widget.Beside(e.Theme, w, h-len(top), func(w, h int) []string { return p.list.View(e.Theme, rows, w, h, empty) }, func(w int) []widget.Line {
 		r, ok := p.current(e)
@@ -247,6 +252,11 @@ func (p *Page) detail(e *page.Env, r leaseRow, w int) []widget.Line {
 	}
 	out = append(out, widget.Line{}, widget.Heading("While watching"))
 	return append(out, p.history.lines(e, func(n string) bool { return n == r.Ref().Key() }, 30)...)
+}
+
+// Place says which rows are visible.
+func (p *Page) Place(e *page.Env) string {
+	return p.list.Place(p.rows(e))
 }
 
 func (p *Page) Under(e *page.Env) page.Subject {

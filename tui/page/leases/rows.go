@@ -60,7 +60,7 @@ func (p *Page) sort(e *page.Env) {
 		case l.State == state.LeaseHeld && (s.until.IsZero() || l.ExpiryTime.Before(s.until)):
 			s.until = l.ExpiryTime
 		}
-		if !p.Filter.Matches(l.Ref().Key(), l.Identity, holderText(l), string(l.State)) {
+		if !p.Filter.MatchesAll() && !p.Filter.MatchesRow(p.list.Columns, p.cells(e, leaseRow{LeaseStatus: l}), l.Ref().Key(), l.Identity, string(l.State)) {
 			continue
 		}
 		if l.Class == state.LeaseOfNode && !p.nodes {

@@ -112,8 +112,13 @@ func failing(k *state.Key) bool {
 	return k.Retries > 0 || n > 0 && k.Attempts[n-1].Failed
 }
 
+// keyFields are what the row of a key shows, apart from what changes with the time.
 func keyFields(k *state.Key) []string {
-	return []string{k.Key, k.Controller, render.ShortName(k.Controller), k.Queue, string(k.Phase), k.LastError, k.Cause.String()}
+	last, _ := lastAttempt(k)
+	return []string{
+		k.Key, k.Controller, render.ShortName(k.Controller), k.Queue, string(k.Phase), last, k.Cause.String(),
+		render.Resolved(k.LastError, k.LastErrorCleared), widget.Count(k.Retries), widget.Count(k.Syncs),
+	}
 }
 
 func compareKeys(by keySort) func(a, b idKey) int {

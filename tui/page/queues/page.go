@@ -125,6 +125,8 @@ func (p *Page) Update(msg tea.Msg, e *page.Env) tea.Cmd {
 		p.shown = true
 	case page.HiddenMsg:
 		p.shown = false
+	case page.FilteredMsg:
+		p.list.ToTop()
 	case page.SizeMsg:
 		p.wide = msg.W >= widget.Wide
 		p.list.Resize(listHeight(msg.W, msg.H))
@@ -145,13 +147,7 @@ func (p *Page) rows(e *page.Env) keyRows {
 }
 
 func (p *Page) cells(e *page.Env, k *state.Key) []widget.Cell {
-	last, style := "", widget.Text
-	if n := len(k.Attempts); n > 0 {
-		last = "ok"
-		if k.Attempts[n-1].Failed {
-			last, style = "failed", widget.Bad
-		}
-	}
+	last, style := lastAttempt(k)
 	return []widget.Cell{
 		keyState(e.Snap.HoldOf(k.Controller, k.Queue, k.Key), k),
 		widget.Plain(render.ShortName(k.Controller)),
@@ -165,6 +161,18 @@ func (p *Page) cells(e *page.Env, k *state.Key) []widget.Cell {
 		widget.Word(k.Cause.String(), widget.Dim),
 		widget.Word(render.Resolved(k.LastError, k.LastErrorCleared), widget.BadIf(failing(k))),
 	}
+}
+
+// lastAttempt is how a key's last attempt ended.
+func lastAttempt(k *state.Key) (string, widget.Style) {
+	n := len(k.Attempts)
+	switch {
+	case n == 0:
+		return "", widget.Text
+	case k.Attempts[n-1].Failed:
+		return "failed", widget.Bad
+	}
+	return "ok", widget.Text
 }
 
 // keyState is where a key stands, in a word.
@@ -284,8 +292,10 @@ func (p *Page) empty(e *page.Env) string {
 	switch {
 	case p.asking:
 		return "The keys are being sorted."
-	case p.Filter.Text != "" || p.query.failures:
-		return "No key matches the filter."
+	case p.Filter.Text != "":
+		return page.NoMatch("keys", p.Filter)
+	case p.query.failures:
+		return "No key has failed last; f shows all keys."
 	case p.query.controller != "":
 		return "No key of " + p.query.controller + " has been seen; m shows all loops."
 	}
@@ -325,6 +335,11 @@ func countOf(n uint64, one, many string) string {
 		return "1 " + one
 	}
 	return fmt.Sprintf("%d %s", n, many)
+}
+
+// Place says which rows are visible.
+func (p *Page) Place(e *page.Env) string {
+	return p.list.Place(p.rows(e))
 }
 
 func (p *Page) Under(e *page.Env) page.Subject {

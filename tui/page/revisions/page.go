@@ -77,6 +77,10 @@ func (p *Page) Update(msg tea.Msg, e *page.Env) tea.Cmd {
 		p.texts.Next()
 	case page.SizeMsg:
 		p.list.Resize(msg.H)
+	case page.FilteredMsg:
+		p.list.ToTop()
+		p.list.Sync(p.rows)
+		return p.askIfDue(e, msg)
 	case page.ChangedMsg:
 		p.list.Sync(p.rows)
 		return p.askIfDue(e, msg)
@@ -294,12 +298,15 @@ func (p *Page) View(e *page.Env, w, h int) []string {
 	case !p.known:
 		empty = "Reading the histories…"
 	case p.Filter.Text != "":
-		empty = "Nothing here matches the filter."
+		empty = page.NoMatch("histories", p.Filter)
 	}
 	return widget.Beside(e.Theme, w, h,
 		func(w, h int) []string { return p.list.View(e.Theme, p.rows, w, h, empty) },
 		func(w int) []widget.Line { return p.detail(e, p.current(), w) })
 }
+
+// Place says which rows are visible.
+func (p *Page) Place(*page.Env) string { return p.list.Place(p.rows) }
 
 func (p *Page) Under(*page.Env) page.Subject {
 	r := p.current()

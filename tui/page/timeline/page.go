@@ -75,8 +75,8 @@ func entryDetail(e state.Event) state.Detail {
 	return state.DetailWrites
 }
 
-func (p *Page) shows(snap *state.Snapshot, e state.Entry) bool {
-	if entryDetail(e.Event) > p.detail || !p.renewals && snap.Renewal(e.Event) {
+func (p *Page) shows(env *page.Env, e state.Entry) bool {
+	if entryDetail(e.Event) > p.detail || !p.renewals && env.Snap.Renewal(e.Event) {
 		return false
 	}
 	if p.scope == "" && p.Filter.MatchesAll() {
@@ -87,14 +87,14 @@ func (p *Page) shows(snap *state.Snapshot, e state.Entry) bool {
 	case state.Gap, state.Dropped:
 		return true // a hole is a hole in what is filtered too
 	}
-	return (p.scope == "" || d.Source == p.scope) && p.Filter.Matches(d.Source, d.Subject, d.Text)
+	return (p.scope == "" || d.Source == p.scope) && p.Filter.MatchesRow(p.list.Columns, entryCells(env, e), d.Source, d.Subject, d.Text)
 }
 
 // refresh takes over what is new. A cursor on the last entry stays on the last.
 func (p *Page) refresh(e *page.Env) {
 	rows := p.rows(e)
 	follows := p.list.Cursor >= rows.Len()-1
-	if p.kept.Look(e.Snap, e.Snap.Recent, func(entry state.Entry) bool { return p.shows(e.Snap, entry) }) && follows {
+	if p.kept.Look(e.Snap, e.Snap.Recent, func(entry state.Entry) bool { return p.shows(e, entry) }) && follows {
 		p.list.Selected, p.list.Cursor = "", rows.Len()-1
 	}
 	p.list.Sync(p.rows(e))
@@ -181,6 +181,8 @@ func (p *Page) Update(msg tea.Msg, e *page.Env) tea.Cmd {
 		p.shown = true
 	case page.HiddenMsg:
 		p.shown = false
+	case page.FilteredMsg: // a journal is read from its end
+		p.list.Selected, p.list.Cursor = "", 1<<30
 	case page.SizeMsg:
 		p.wide, p.height = msg.W >= widget.Wide, msg.H
 		p.list.Resize(msg.H)
@@ -221,8 +223,11 @@ func (p *Page) View(e *page.Env, w, h int) []string {
 	}
 	rows := p.rows(e)
 	empty := "Nothing has been observed yet."
-	if p.Filter.Text != "" || p.scope != "" {
-		empty = "Nothing is left of the filter; esc shows all."
+	switch {
+	case p.Filter.Text != "":
+		empty = page.NoMatch("entries", p.Filter)
+	case p.scope != "":
+		empty = "The journal has no entry of it; esc shows all entries."
 	}
 	return widget.Beside(e.Theme, w, h, func(w, h int) []string { return p.list.View(e.Theme, rows, w, h, empty) },
 		func(w int) []widget.Line {
@@ -232,6 +237,14 @@ func (p *Page) View(e *page.Env, w, h int) []string {
 			}
 			return detail.EntryDetailLines(e, entry, p.Hop(entry.Seq), w)
 		})
+}
+
+// Place says which rows are visible.
+func (p *Page) Place(e *page.Env) string {
+	if p.story != nil {
+		return p.story.list.Place(p.story.rows(e))
+	}
+	return p.list.Place(p.rows(e))
 }
 
 func (p *Page) Under(e *page.Env) page.Subject {

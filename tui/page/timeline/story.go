@@ -194,7 +194,7 @@ func (s *story) empty() string {
 	case len(s.branches) == 0:
 		return "The journal has nothing of it, or no longer."
 	}
-	return "Nothing is left of the filter; esc shows all."
+	return page.NoMatch("steps", s.filter)
 }
 
 func (s *story) title(detail string) string {

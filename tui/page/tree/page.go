@@ -86,6 +86,9 @@ func (p *Page) Update(msg tea.Msg, e *page.Env) tea.Cmd {
 	case page.TickMsg:
 		p.ticks++
 		return p.askIfDue(e)
+	case page.FilteredMsg:
+		p.list.ToTop()
+		p.list.Sync(p.rows)
 	case page.ChangedMsg:
 		p.list.Sync(p.rows)
 		if p.tree == nil { // back has left it
@@ -361,13 +364,21 @@ func (p *Page) empty(e *page.Env) string {
 	case p.tree == nil:
 		return "Asking who owns what…"
 	case p.Filter.Text != "":
-		return "Nothing here matches the filter."
+		return page.NoMatch("objects", p.Filter)
 	case p.subject != nil && e.Owners == nil:
 		return "No informer has this object."
 	case p.subject != nil:
 		return "The object is not there any more. R shows the roots."
 	}
 	return "Nothing here owns anything. n chooses another namespace."
+}
+
+// Place says which rows are visible.
+func (p *Page) Place(*page.Env) string {
+	if p.cascade != nil {
+		return p.cascade.list.Place(p.cascade.rows())
+	}
+	return p.list.Place(p.rows)
 }
 
 func (p *Page) Under(e *page.Env) page.Subject {

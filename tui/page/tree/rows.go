@@ -159,8 +159,9 @@ func (g *grown) flatten(isFolded func(key string) bool, f widget.Filter) *treeRo
 func matching(n *document.OwnerNode, f widget.Filter, keep map[*document.OwnerNode]bool) bool {
 	fields := []string{render.KindName(n.Object), n.Object.Namespace, n.Object.Type()}
 	fields = append(fields, n.Object.Finalizers...)
+	fields = append(fields, ownership(n.Edge))
 	if n.Status != nil {
-		fields = append(fields, n.Status.State)
+		fields = append(fields, n.Status.State, n.Status.Ready)
 	}
 	note, _ := nodeNote(n)
 	yes := f.Matches(append(fields, note)...)

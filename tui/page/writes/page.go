@@ -44,7 +44,7 @@ func New() page.Page {
 	}
 }
 
-func (p *Page) shows(w *state.Write) bool {
+func (p *Page) shows(e *page.Env, w *state.Write) bool {
 	s := p.scope
 	switch {
 	case !p.beats && w.Heartbeat(),
@@ -56,13 +56,13 @@ func (p *Page) shows(w *state.Write) bool {
 	case p.Filter.MatchesAll():
 		return true
 	}
-	return p.Filter.Matches(w.Controller, w.Cause.Key, w.Verb, detail.WriteObject(w.WriteFinished), w.Object.Type(), detail.ResultWord(w.WriteFinished), w.Message)
+	return p.Filter.MatchesRow(p.list.Columns, writeCells(e, w), w.Controller, w.Object.Type(), w.Message)
 }
 
 // refresh takes over what is new. A cursor on the newest write stays on the newest.
 func (p *Page) refresh(e *page.Env) {
 	follows := p.list.Cursor == 0
-	if p.kept.Look(e.Snap, e.Snap.Writes, p.shows) && follows {
+	if p.kept.Look(e.Snap, e.Snap.Writes, func(w *state.Write) bool { return p.shows(e, w) }) && follows {
 		p.list.Selected, p.list.Top = "", 0
 	}
 	p.list.Sync(p.rows(e))
@@ -110,6 +110,8 @@ func (p *Page) Update(msg tea.Msg, e *page.Env) tea.Cmd {
 		p.shown = true
 	case page.HiddenMsg:
 		p.shown = false
+	case page.FilteredMsg:
+		p.list.ToTop()
 	case page.SizeMsg:
 		p.wide = msg.W >= widget.Wide
 		p.list.Resize(msg.H)
@@ -140,10 +142,18 @@ func (p *Page) View(e *page.Env, w, h int) []string {
 }
 
 func (p *Page) empty() string {
-	if p.Filter.Text != "" || p.scope.Kind != page.OnNothing {
-		return "No write is left of the filter; esc shows all."
+	switch {
+	case p.Filter.Text != "":
+		return page.NoMatch("writes", p.Filter)
+	case p.scope.Kind != page.OnNothing:
+		return "Nothing has been written for it; esc shows all writes."
 	}
 	return "Nothing has been written yet."
+}
+
+// Place says which rows are visible.
+func (p *Page) Place(e *page.Env) string {
+	return p.list.Place(p.rows(e))
 }
 
 func (p *Page) Under(e *page.Env) page.Subject {
