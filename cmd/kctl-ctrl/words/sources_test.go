@@ -101,6 +101,28 @@ func literals(file string, source any) ([]literal, error) {
 	return out, nil
 }
 
+// shorts are the texts of fields named Short in a Go file: those of commands.
+func shorts(file string, source any) (out []literal, err error) {
+	fset := token.NewFileSet()
+	parsed, err := parser.ParseFile(fset, file, source, parser.SkipObjectResolution)
+	if err != nil {
+		return nil, err
+	}
+	ast.Inspect(parsed, func(n ast.Node) bool {
+		field, ok := n.(*ast.KeyValueExpr)
+		if !ok {
+			return true
+		}
+		if name, ok := field.Key.(*ast.Ident); ok && name.Name == "Short" {
+			if text, ok := constant(field.Value); ok {
+				out = append(out, literal{text, fset.Position(field.Pos()).Line})
+			}
+		}
+		return true
+	})
+	return out, nil
+}
+
 // constant is the text of a string literal, or of literals that are added.
 func constant(e ast.Expr) (string, bool) {
 	switch e := e.(type) {

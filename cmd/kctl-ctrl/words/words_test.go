@@ -14,6 +14,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"unicode"
+	"unicode/utf8"
 )
 
 // An allowed phrase is right in its file, for a reason.
@@ -29,6 +31,7 @@ var unclean = []string{
 	"reconcile/approve",
 	"reconcile/controllers",
 	"reconcile/election",
+	"reconcile/engine",
 	"reconcile/guard",
 	"reconcile/tap",
 	"tui",
@@ -86,6 +89,32 @@ func TestSources(t *testing.T) {
 		if filepath.Ext(a.file) == ".go" && !used[a] {
 			t.Errorf("%s does not contain %q any more: remove it from allow", a.file, a.phrase)
 		}
+	}
+}
+
+// TestShorts checks the short help of commands: at most 60 characters that begin with a
+// capital letter and do not end with a full stop.
+func TestShorts(t *testing.T) {
+	found := 0
+	eachSource(t, func(dir, file string) {
+		texts, err := shorts(file, read(t, file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, short := range texts {
+			found++
+			first, _ := utf8.DecodeRuneInString(short.text)
+			switch length := utf8.RuneCountInString(short.text); {
+			case length <= 60 && unicode.IsUpper(first) && !strings.HasSuffix(short.text, "."):
+			case within(unclean, dir) == "":
+				t.Errorf("%s:%d: %d characters: %q", file, short.line, length, short.text)
+			case testing.Verbose():
+				t.Logf("%s:%d: %d characters: %q", file, short.line, length, short.text)
+			}
+		}
+	})
+	if found < 20 {
+		t.Errorf("only %d commands were found", found)
 	}
 }
 
