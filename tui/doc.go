@@ -1,42 +1,39 @@
-// Package tui is the screen: it shows snapshots of a journal, and asks the parts
-// of a session that it is given for what a snapshot does not hold.
+// Package tui is the terminal UI: it displays snapshots of a journal, and reads what a
+// snapshot does not contain through the ports of a session.
 //
 //	err := tui.Run(ctx, tui.Options{Journal: hub, Loops: loops, …})
 //
-// # What it knows
+// # Dependencies
 //
-// The package imports watch/state and render, and neither client-go nor a
-// controller. What it needs of a cluster are the small interfaces of tui/port, and
-// cmd hands them over. One that is nil switches off the keys that need it, and
-// Parts.Missing says why.
+// The package imports watch/state and render, and neither client-go nor a controller. What it
+// needs of a cluster are the small interfaces of tui/port, which cmd provides. One that is nil
+// switches off the keys that need it, and Parts.Missing returns the reason.
 //
-// # How it is made
+// # Packages
 //
-//	tui/            the root: what lies over the pages, header and footer around
-//	                them, the program, and --plain
-//	tui/page/NAME   a page each; they know no other and not the root
+//	tui/            the root: overlays, header and footer, the program, and --plain
+//	tui/page/NAME   one package per page; it uses no other page and not the root
 //	tui/page        the contract between root and pages, and what pages share
 //	tui/port        the interfaces to a session
 //	tui/widget      list, text, prompt, filter, cells, theme
 //
-// Imports go down this list and never up.
+// A package imports only packages below it in this list.
 //
-// # How it moves
+// # Messages
 //
-// One command of Bubble Tea waits for the next snapshot, and its message swaps a
-// pointer. Questions to a cluster run in commands too and come back as messages.
-// So Update never blocks, and View only draws what it has: its cost is that of
-// the lines on the screen, whatever the cluster holds.
+// One command of Bubble Tea waits for the next snapshot, and its message swaps a pointer.
+// Requests to a cluster run in commands too and return as messages. So Update never blocks,
+// and View only draws what it has: its cost is that of the visible lines, whatever the size
+// of the cluster.
 //
 // # Pages
 //
-// A page is a package and a row of the table in pages.go. It declares its keys as
-// actions, from which the dispatcher, the footer and the help are made, so that
-// they cannot disagree.
+// A page is a package and a row of the table in pages.go. It declares its keys as actions,
+// from which the dispatcher, the footer and the help are generated, so that they cannot
+// differ.
 //
 // # Text
 //
-// Everything that a page draws goes through cells of tui/widget, where it is
-// sanitised and cut to its width; a page cannot put bytes of a cluster on the
-// screen in another way.
+// Everything that a page draws passes cells of tui/widget, which sanitise and truncate it; a
+// page has no other way to write bytes of a cluster to the terminal.
 package tui

@@ -1,22 +1,21 @@
-// Package widget has the parts that pages of the terminal UI are drawn with: a
-// windowed list, a text that scrolls, a line that is typed, a filter, and the
-// cells, lines and styles that they are made of. It knows no page, no controller
-// and no snapshot.
+// Package widget has the parts with which pages of the terminal UI are drawn: a windowed list,
+// a text view that scrolls, an input line, a filter, and the cells, lines and styles that they
+// consist of. It depends on no page, no controller and no snapshot.
 //
 // # Drawing
 //
-// Whatever draws returns exactly h lines of w cells. Text of a cluster becomes
-// cells by way of Style.Of, and is sanitised and cut when it is drawn; nothing
-// else reaches the terminal:
+// Every function that draws returns exactly h lines of w cells. Style.Of makes cells from text
+// of a cluster, which are sanitised and truncated when they are drawn; nothing else reaches
+// the terminal:
 //
 //	widget.Line{widget.Dim.Of(" why "), widget.Text.Of(cause)}
 //
-// A style is a meaning (Bad, Dim, Title); a Theme gives it a look. No state is
-// shown by a style alone.
+// A style is a meaning (Bad, Dim, Title); a Theme defines its look. A style is never the only
+// indicator of a state.
 //
 // # Lists
 //
-// A List asks its Rows for those on the screen only, and keeps its cursor by the
-// identity of a row, not its place. Slice makes Rows of what is small enough to
-// be walked; pages with more bring Rows of their own.
+// A List reads only the visible rows from its Rows, and its cursor follows the identity of a
+// row, not its position. Slice makes Rows from data that is small enough to be visited
+// completely; pages with more data provide their own Rows.
 package widget

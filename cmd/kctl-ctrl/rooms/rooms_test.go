@@ -1,6 +1,6 @@
-// Package rooms holds the tests that keep the program's rooms apart: who may
-// import whom, and that there is one door to an API server. It reads the source
-// tree and links nothing of it.
+// Package rooms has the tests of the import rules: which package may import which, and
+// that only watch/connect makes clients of an API server. It reads the source tree and
+// links nothing of it.
 package rooms
 
 import (
