@@ -12,8 +12,8 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
-// While an API server accepts no connections, a reflector's request tries again after
-// firstAttempt, doubled up to longestAttempt.
+// While an API server accepts no connections, a reflector's request is retried after
+// firstAttempt, with exponential backoff up to longestAttempt.
 const (
 	firstAttempt   = 100 * time.Millisecond
 	longestAttempt = 5 * time.Second
@@ -22,14 +22,14 @@ const (
 // absence is a time without an API server, for all watches of a client.
 type absence struct {
 	mu    sync.Mutex
-	since time.Time // zero while it answers
+	since time.Time // zero while it is reachable
 }
 
-// reach sends a reflector's request, and sends it again for as long as nobody accepts
-// the connection. Without that the reflector backs off by itself, as client-go v0.37.1
-// does (tools/cache/reflector.go): after a minute without an API server it looks again
-// only after 30 to 60 s, and after as long again once it has heard that its version has
-// expired, which a restarted kube-apiserver answers. Informers have no option for it.
+// reach sends a reflector's request, and retries it while the connection is refused.
+// Without that the reflector itself backs off, as client-go v0.37.1 does
+// (tools/cache/reflector.go): after a minute without an API server it retries only
+// after 30 to 60 s, and again as long after the error that its resourceVersion has
+// expired, which a restarted kube-apiserver returns. Informers have no option for it.
 func (t *watchTripper) reach(r *http.Request) (*http.Response, error) {
 	for pause := firstAttempt; ; pause = min(2*pause, longestAttempt) {
 		answer, err := t.next.RoundTrip(r)
@@ -47,7 +47,7 @@ func (t *watchTripper) reach(r *http.Request) (*http.Response, error) {
 	}
 }
 
-// absent notes that nobody accepts connections.
+// absent records that connections are refused.
 func (w *Watches) absent(err error) {
 	w.absence.mu.Lock()
 	first := w.absence.since.IsZero()
@@ -61,7 +61,7 @@ func (w *Watches) absent(err error) {
 	}
 }
 
-// present notes that the API server answers.
+// present records that the API server is reachable.
 func (w *Watches) present() {
 	w.absence.mu.Lock()
 	since := w.absence.since

@@ -17,26 +17,27 @@ import (
 )
 
 const (
-	// atOnce is how long a watch has to last to have lasted.
+	// atOnce is the duration below which a watch counts as closed immediately.
 	atOnce = time.Second
-	// firstBackoff is the pause before the third of watches that end at once; it
-	// doubles up to longestBackoff. The second one goes at once: that a version has
-	// expired is an ordinary answer, after which a reflector asks without one.
+	// firstBackoff is the pause before the third consecutive watch that was closed
+	// immediately; it doubles up to longestBackoff. The second watch is not delayed: an
+	// expired resourceVersion is a normal response, after which a reflector watches
+	// without one.
 	firstBackoff   = time.Second
 	longestBackoff = 30 * time.Second
-	// alarmAfter is how many watches have to end at once, one after the other, for
-	// the journal to warn.
+	// alarmAfter is the number of consecutive watches closed immediately after which
+	// the journal gets a warning.
 	alarmAfter = 3
-	// maxStreaks bounds the watches that are followed; more are not held up.
+	// maxStreaks bounds the watches that are tracked; others are not delayed.
 	maxStreaks = 4096
 )
 
-// Watches follows reflectors' requests. While the API server accepts no connections, it
-// sends them again; see reach. And it holds up watches that the server ends again and again as soon as they
-// begin. A reflector of client-go v0.37.1 that asks for a streamed list
-// (tools/cache/reflector.go, watchList) repeats it without a pause for as long as the
-// answer is 410 Gone: thousands of requests a second. Each such end is recorded as a
-// Gap of the informer, and a row of them as a warning.
+// Watches tracks reflectors' requests. While the API server accepts no connections, it
+// retries them; see reach. It also delays watches that the server repeatedly closes
+// immediately: a reflector of client-go v0.37.1 that requests a streaming list
+// (tools/cache/reflector.go, watchList) repeats it without a pause as long as the
+// response is 410 Gone, thousands of times per second. Each such close is recorded as a
+// Gap of the informer, and a series of them as a warning.
 type Watches struct {
 	recorder state.Recorder
 	first    time.Duration
@@ -46,19 +47,19 @@ type Watches struct {
 	streaks map[string]*streak
 }
 
-// streak is a row of watches of one client on one path that ended at once.
+// streak is a series of watches of one client on one path that were closed immediately.
 type streak struct {
 	ends        int
 	typ, reason string
 	warned      bool
 }
 
-// NewWatches follows watches and records what it finds; recorder may be nil.
+// NewWatches returns a tracker that records what it finds; recorder may be nil.
 func NewWatches(recorder state.Recorder) *Watches {
 	return &Watches{recorder: recorder, first: firstBackoff, streaks: map[string]*streak{}}
 }
 
-// Wrap is a Wrap. What is no watch passes as it is.
+// Wrap implements Wrap. Requests that are not watches pass unchanged.
 func (w *Watches) Wrap(next http.RoundTripper) http.RoundTripper { return &watchTripper{w, next} }
 
 type watchTripper struct {
@@ -66,7 +67,7 @@ type watchTripper struct {
 	next http.RoundTripper
 }
 
-// WrappedRoundTripper lets client-go find the transport below.
+// WrappedRoundTripper returns the wrapped transport to client-go.
 func (t *watchTripper) WrappedRoundTripper() http.RoundTripper { return t.next }
 
 // RoundTrip implements http.RoundTripper.
@@ -75,7 +76,7 @@ func (t *watchTripper) RoundTrip(r *http.Request) (*http.Response, error) {
 	case r.Method != http.MethodGet:
 		return t.next.RoundTrip(r)
 	case !asksToWatch(r.URL):
-		if r.URL.Query().Has("resourceVersion") { // a reflector's list, where it has to list again
+		if r.URL.Query().Has("resourceVersion") { // a reflector's list, when it relists
 			return t.reach(r)
 		}
 		return t.next.RoundTrip(r)
@@ -105,7 +106,7 @@ func asksToWatch(u *url.URL) bool {
 	return watch == "true" || watch == "1"
 }
 
-// pause is how long the next watch of a key is to wait.
+// pause is the delay of the next watch of a key.
 func (w *Watches) pause(key string) time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -119,10 +120,10 @@ func (w *Watches) pause(key string) time.Duration {
 			break
 		}
 	}
-	return pause + rand.N(pause/4+1) // so that many do not come at one moment
+	return pause + rand.N(pause/4+1) // jitter, so that many do not arrive at one moment
 }
 
-// ended notes a watch that ended at once.
+// ended records a watch that was closed immediately.
 func (w *Watches) ended(key, typ, reason string) {
 	w.mu.Lock()
 	s := w.streaks[key]
@@ -150,7 +151,7 @@ func (w *Watches) ended(key, typ, reason string) {
 	}
 }
 
-// lasted notes a watch that goes on.
+// lasted records a watch that stayed open.
 func (w *Watches) lasted(key, typ string) {
 	w.mu.Lock()
 	s := w.streaks[key]
@@ -161,7 +162,7 @@ func (w *Watches) lasted(key, typ string) {
 	}
 }
 
-// Failing names the types of which the server ends every watch at once, each with the
+// Failing lists the types whose watches the server closes immediately, each with the
 // reason, sorted.
 func (w *Watches) Failing() []string {
 	w.mu.Lock()
@@ -190,7 +191,7 @@ func sleep(ctx context.Context, pause time.Duration) error {
 	}
 }
 
-// watchBody tells how a watch ends.
+// watchBody observes how a watch ends.
 type watchBody struct {
 	io.ReadCloser
 	watches  *Watches
@@ -199,12 +200,12 @@ type watchBody struct {
 	ctx      context.Context
 
 	mu    sync.Mutex
-	start []byte // of what came, to tell an error by
+	start []byte // the start of the data, to recognise an error
 	told  bool
 }
 
-// startOfEvent is how much of the first event tells what kind it is, and the most of
-// its reason.
+// startOfEvent is how much of the first event is needed to recognise its type, and the
+// maximum length of its reason.
 const startOfEvent = 512
 
 func (b *watchBody) Read(p []byte) (int, error) {
@@ -231,7 +232,7 @@ func (b *watchBody) Close() error {
 	return b.ReadCloser.Close()
 }
 
-// over tells once how the watch has ended.
+// over reports once how the watch has ended.
 func (b *watchBody) over() {
 	b.mu.Lock()
 	told, refused := b.told, refusedAtOnce(b.start)
@@ -244,11 +245,11 @@ func (b *watchBody) over() {
 	case b.ctx.Err() == nil && time.Since(b.began) >= atOnce:
 		b.watches.lasted(b.key, b.typ)
 	}
-	// One that its client has given up, or whose connection broke at once, tells
-	// nothing: for a server that is gone reflectors back off by themselves.
+	// A watch that its client canceled, or whose connection broke, is no evidence:
+	// reflectors back off themselves if a server is unreachable.
 }
 
-// refusedAtOnce reports whether a watch begins with an ERROR event, in JSON
+// refusedAtOnce reports whether a watch starts with an ERROR event, in JSON
 // ({"type":"ERROR"…) or protobuf (a frame whose first field is the type).
 func refusedAtOnce(start []byte) bool {
 	const soon = 64
@@ -256,7 +257,7 @@ func refusedAtOnce(start []byte) bool {
 	return bytes.Contains(head, []byte(`"type":"ERROR"`)) || bytes.Contains(head, []byte("\x0a\x05ERROR"))
 }
 
-// codeOf names the code of an ERROR event where it says that a version has expired.
+// codeOf returns the code of an ERROR event that reports an expired resourceVersion.
 func codeOf(start []byte) string {
 	if bytes.Contains(start, []byte("Expired")) || bytes.Contains(start, []byte("Gone")) {
 		return ", 410 Expired"
@@ -264,12 +265,12 @@ func codeOf(start []byte) string {
 	return ""
 }
 
-// typeOfPath is the type that a path lists, "deployments.apps".
+// typeOfPath is the type in the path of a list, "deployments.apps".
 func typeOfPath(path string) string {
 	parts := strings.Split(strings.Trim(path, "/"), "/")
 	group := ""
 	for i, part := range parts {
-		// What comes before is the path of a proxy.
+		// The prefix is the path of a proxy.
 		switch {
 		case part == "api" && len(parts) > i+2:
 			parts = parts[i+2:]

@@ -1,13 +1,13 @@
-// Package connect is the only way to an API server: every rest.Config of the program is
-// created here, and no other package may load a kubeconfig, build a rest.Config or own an
-// http.Client (a test over the source tree enforces it).
+// Package connect is the only entry point to an API server: every rest.Config of the
+// program is created here, and no other package may load a kubeconfig, build a
+// rest.Config or own an http.Client (a test over the source tree enforces it).
 //
-// Creating a config requires the transport wrapper that guards its writes. The wrapper is a
-// parameter because the guard is in package reconcile, which this package must not import: cmd
-// joins the two.
+// A config can only be created with the transport wrapper that guards its writes. The
+// wrapper is a parameter because the guard is in package reconcile, which this package
+// must not import: cmd joins the two.
 //
-// Copies made with rest.CopyConfig keep the wrapper, so every client derived from such a config
-// passes the same guard.
+// Copies made with rest.CopyConfig keep the wrapper, so that every client derived from
+// such a config passes the same guard.
 package connect
 
 import (
@@ -24,21 +24,21 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// Wrap puts a guard around a transport. It is called once for each transport
-// that client-go builds; the result must be safe for concurrent use.
+// Wrap adds a guard to a transport. It is called once for each transport that client-go
+// creates; the result must be safe for concurrent use.
 type Wrap func(http.RoundTripper) http.RoundTripper
 
-// Limits are the client-side rate limits of a config, in requests per second.
-// A negative QPS switches them off (client-go v0.37.1 rest/config.go).
+// Limits are the client-side rate limits of a config, in requests per second. A
+// negative QPS disables them (client-go v0.37.1 rest/config.go).
 type Limits struct {
 	QPS   float32
 	Burst int
 }
 
-// ErrNoGuard is returned when a config is asked for without a guard.
+// ErrNoGuard is returned when a config is requested without a guard.
 var ErrNoGuard = errors.New("build a client config: no guard for its transport")
 
-// ErrNoCluster is returned where no kubeconfig says which cluster is meant.
+// ErrNoCluster is returned if no kubeconfig specifies a cluster.
 var ErrNoCluster = errors.New("no cluster configured: set KUBECONFIG or --kubeconfig, or use the embedded control plane with 'run --sandbox' or 'sandbox -- COMMAND'")
 
 func load(loader clientcmd.ClientConfig) (*rest.Config, error) {
@@ -52,8 +52,8 @@ func load(loader clientcmd.ClientConfig) (*rest.Config, error) {
 	if err := takeUserinfo(config); err != nil {
 		return nil, fmt.Errorf("read the address of the API server: %w", err)
 	}
-	// kubectl's flags fall back to an API server on this machine's port 8080,
-	// which has not been a default of any cluster for years.
+	// kubectl's flags fall back to an API server on port 8080 of this machine, which
+	// has not been a cluster's default for years.
 	raw, err := loader.RawConfig()
 	if err == nil && len(raw.Clusters) == 0 && config.Host == "http://localhost:8080" {
 		return nil, noCluster(loader)
@@ -61,8 +61,8 @@ func load(loader clientcmd.ClientConfig) (*rest.Config, error) {
 	return config, restrictPlugin(config)
 }
 
-// noCluster is ErrNoCluster, with the files that KUBECONFIG names and that are not
-// there: clientcmd takes those for empty.
+// noCluster is ErrNoCluster with the missing files that KUBECONFIG names, which
+// clientcmd treats as empty.
 func noCluster(loader clientcmd.ClientConfig) error {
 	if os.Getenv(clientcmd.RecommendedConfigPathEnvVar) == "" {
 		return ErrNoCluster
@@ -79,9 +79,9 @@ func noCluster(loader clientcmd.ClientConfig) error {
 	return fmt.Errorf("KUBECONFIG: %s not found: %w", strings.Join(missing, ", "), ErrNoCluster)
 }
 
-// takeUserinfo takes user and password out of the address ("https://user:password@host")
-// and makes them the credentials: the address is printed, and sent to who asks for
-// it. They go before a token, as with kubectl, and behind a credential plugin.
+// takeUserinfo moves user and password from the address ("https://user:password@host")
+// to the credentials: the address is printed, and returned by attach. As in kubectl,
+// they take precedence over a token, but not over a credential plugin.
 func takeUserinfo(config *rest.Config) error {
 	if !strings.Contains(config.Host, "@") {
 		return nil
@@ -92,7 +92,7 @@ func takeUserinfo(config *rest.Config) error {
 	}
 	u, err := url.Parse(text)
 	if err != nil {
-		// What makes it none may be a part of the password.
+		// What makes it invalid may be a part of the password.
 		return errors.New("cluster.server is not a valid URL: check that special characters in a password are escaped")
 	}
 	if u.User == nil {
@@ -112,17 +112,17 @@ func takeUserinfo(config *rest.Config) error {
 	return nil
 }
 
-// userinfo is what stands between the scheme of an address and its host, and whatever
-// else is before the last of several: what ends a password that cannot be read, such as
-// a quotation mark, may be a part of it.
+// userinfo is the part between the scheme and the host of an address. If it contains an
+// invalid character, such as a quotation mark, it extends to the last "@", because the
+// rest may be part of a password.
 var userinfo = regexp.MustCompile(`(?s)://.*@`)
 
-// LoadError is what an error of a clientcmd.ClientConfig is to be told as: it may quote
-// an address with a password in it.
+// LoadError returns the error of a clientcmd.ClientConfig without passwords: it may
+// quote an address that contains one.
 func LoadError(err error) error { return fmt.Errorf("load kubeconfig: %w", withoutPassword(err)) }
 
-// withoutPassword is an error of the kubeconfig, which quotes addresses, without
-// what may be a password in them.
+// withoutPassword removes possible passwords from an error of the kubeconfig, which
+// quotes addresses.
 func withoutPassword(err error) error {
 	text := userinfo.ReplaceAllString(err.Error(), "://***@")
 	if text == err.Error() {
@@ -131,18 +131,18 @@ func withoutPassword(err error) error {
 	return errors.New(text)
 }
 
-// Endpoint is where an API server listens and how to be let in.
+// Endpoint is the address of an API server and its credentials.
 type Endpoint struct {
 	// URL is "https://127.0.0.1:43210".
 	URL string
-	// CA is the PEM bundle that must have signed the server's certificate.
+	// CA is the PEM bundle that verifies the server's certificate.
 	CA []byte
 	// Token is a bearer token.
 	Token string
 }
 
-// Server makes a config for an endpoint that is known without a kubeconfig:
-// the embedded control plane.
+// Server returns a config for an endpoint that is known without a kubeconfig: the
+// embedded control plane.
 func Server(endpoint Endpoint, wrap Wrap, limits Limits) (*rest.Config, error) {
 	if wrap == nil {
 		return nil, ErrNoGuard
@@ -164,23 +164,22 @@ func finish(config *rest.Config, wrap Wrap, limits Limits) *rest.Config {
 	return config
 }
 
-// Target is what a kubeconfig says of its server.
+// Target is the server that a kubeconfig specifies.
 type Target struct {
-	// URL is the server's address, with the path below which it is served.
+	// URL is the server's address, including its path prefix.
 	URL string
-	// CA is the PEM bundle that must have signed the server's certificate. It is
-	// empty where the kubeconfig relies on the machine's own roots or checks
-	// nothing.
+	// CA is the PEM bundle that verifies the server's certificate. It is empty if the
+	// kubeconfig relies on the machine's roots or disables verification.
 	CA []byte
 
-	// origin and config are what the kubeconfig says, with the bytes of CA in
-	// place of the name of their file.
+	// origin and config are the kubeconfig's content, with the bytes of CA instead of
+	// its file name.
 	origin string
 	config *rest.Config
 }
 
-// TargetOf reads from the user's kubeconfig where it leads. It is for those who
-// make the guard: what they need to know comes before there is a config.
+// TargetOf reads the target of the user's kubeconfig. It is for creating the guard,
+// which must exist before a config.
 func TargetOf(loader clientcmd.ClientConfig) (Target, error) {
 	config, err := load(loader)
 	if err != nil {
@@ -202,9 +201,9 @@ func TargetOf(loader clientcmd.ClientConfig) (Target, error) {
 	return target, nil
 }
 
-// inlineCA puts the authority's bytes in place of the name of their file, which
-// client-go would read again with each transport, and while it runs (v0.37.1
-// transport/cache.go): who has approved an authority has approved bytes.
+// inlineCA replaces the file name of the authority with its bytes. client-go would read
+// the file again for each transport, and while it runs (v0.37.1 transport/cache.go): a
+// user who approved an authority has approved bytes.
 func inlineCA(c *rest.TLSClientConfig) error {
 	if len(c.CAData) == 0 {
 		ca, err := os.ReadFile(c.CAFile)
@@ -212,7 +211,7 @@ func inlineCA(c *rest.TLSClientConfig) error {
 			return err
 		}
 		if len(ca) == 0 {
-			// Without bytes and without a file, the machine's own roots would do.
+			// Without bytes and file, the machine's roots would be used.
 			return fmt.Errorf("%s is empty", c.CAFile)
 		}
 		c.CAData = ca
@@ -221,8 +220,8 @@ func inlineCA(c *rest.TLSClientConfig) error {
 	return nil
 }
 
-// Config makes the config for this server: the one, and with the authority, that
-// the Target tells of, whatever has become of the kubeconfig and its files since.
+// Config returns the config for exactly this server and authority, regardless of later
+// changes to the kubeconfig and its files.
 func (t Target) Config(wrap Wrap, limits Limits) (*rest.Config, error) {
 	switch {
 	case wrap == nil:
@@ -233,12 +232,12 @@ func (t Target) Config(wrap Wrap, limits Limits) (*rest.Config, error) {
 	return finish(rest.CopyConfig(t.config), wrap, limits), nil
 }
 
-// Server is scheme, host and port of the URL, with the scheme that client-go
-// uses where a kubeconfig leaves it out: what a guard is to hold on to.
+// Server is scheme, host and port of the URL, with client-go's default scheme if the
+// kubeconfig has none: the server to which a guard is bound.
 func (t Target) Server() string { return t.origin }
 
-// Path is the path of the URL, without a slash at its end: empty for most
-// servers, "/k8s/clusters/c-1" for one behind a proxy.
+// Path is the path of the URL without a trailing slash: empty for most servers,
+// "/k8s/clusters/c-1" behind a proxy.
 func (t Target) Path() string {
 	u, err := url.Parse(t.URL)
 	if err != nil {

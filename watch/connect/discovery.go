@@ -9,16 +9,16 @@ import (
 	"strings"
 )
 
-// aggregated is the kind of the answer in which a server lists all that it serves.
+// aggregated is the kind of the response that lists all served types.
 const aggregated = "APIGroupDiscoveryList"
 
-// discoveryPeek is how much of an answer is looked at; its kind stands at the start.
+// discoveryPeek is how much of a response is checked; its kind is at the start.
 const discoveryPeek = 4 << 10
 
-// checkedDiscovery refuses answers to discovery whose Content-Type is not that of the
-// body. client-go v0.37.1 goes by the header alone (discovery/discovery_client.go): it
-// reads a list of all types as one of groups then, finds none, and the server seems not
-// to serve any of them.
+// checkedDiscovery rejects discovery responses whose Content-Type does not match the
+// body. client-go v0.37.1 only uses the header (discovery/discovery_client.go): it then
+// reads a list of all types as a list of groups, finds none, and the server seems to
+// serve nothing.
 type checkedDiscovery struct{ next http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.
@@ -49,14 +49,14 @@ type failing struct{ err error }
 
 func (f failing) Read([]byte) (int, error) { return 0, f.err }
 
-// discovers reports whether a path is one of the two that list what is served.
+// discovers reports whether a path is one of the two discovery roots.
 func discovers(path string) bool {
 	path = strings.TrimSuffix(path, "/")
 	return strings.HasSuffix(path, "/api") || strings.HasSuffix(path, "/apis")
 }
 
-// misnamed says how the Content-Type differs from what the body is; empty where it
-// does not.
+// misnamed describes the difference between Content-Type and body; empty if there is
+// none.
 func misnamed(contentType string, start []byte) string {
 	media, parameters, err := mime.ParseMediaType(contentType)
 	isList := bytes.HasPrefix(bytes.TrimLeft(start, " \t\r\n"), []byte("{")) && bytes.Contains(start, []byte(`"`+aggregated+`"`))

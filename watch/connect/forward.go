@@ -21,9 +21,9 @@ import (
 	"k8s.io/streaming/pkg/httpstream"
 )
 
-// Forwarder opens connections to one port of one pod through the API server, as
-// kubectl port-forward does, without a port on this machine that others could
-// use. Close ends all of them.
+// Forwarder opens connections to one port of one pod through the API server, as kubectl
+// port-forward does, but without a local port that other users could use. Close ends
+// all of them.
 type Forwarder struct {
 	connection httpstream.Connection
 	port       int
@@ -32,12 +32,11 @@ type Forwarder struct {
 	next int
 }
 
-// Forward connects to a pod with the user's credentials, over a WebSocket, or
-// over SPDY where the server does not speak that (as kubectl v0.37.1
-// pkg/cmd/portforward). The config's guard must have been told to let it
-// (reconcile/guard Options.PortForward).
+// Forward connects to a pod with the user's credentials, over a WebSocket, or over SPDY
+// if the server does not support that (as kubectl v0.37.1 pkg/cmd/portforward). The
+// config's guard must allow it (reconcile/guard Options.PortForward).
 //
-// The context ends the dialling only.
+// The context only limits dialling.
 func Forward(ctx context.Context, config *rest.Config, namespace, pod string, port int) (*Forwarder, error) {
 	settings := rest.CopyConfig(config)
 	settings.GroupVersion, settings.APIPath = &corev1.SchemeGroupVersion, "/api"
@@ -67,8 +66,8 @@ func Forward(ctx context.Context, config *rest.Config, namespace, pod string, po
 	return &Forwarder{connection: connection, port: port}, nil
 }
 
-// dial gives up when ctx is done, which upstream's dialers know nothing of; a
-// connection that comes later is closed.
+// dial returns when ctx is done, which upstream's dialers do not support; a connection
+// that is established later is closed.
 func dial(ctx context.Context, dialer httpstream.Dialer) (httpstream.Connection, error) {
 	type result struct {
 		connection httpstream.Connection
@@ -99,8 +98,8 @@ func dial(ctx context.Context, dialer httpstream.Dialer) (httpstream.Connection,
 // Close ends the connection to the API server.
 func (f *Forwarder) Close() error { return f.connection.Close() }
 
-// Dial opens one connection to the port. What goes wrong at its other end (nobody
-// listens there) is said by its Read.
+// Dial opens one connection to the port. Errors at the other end (nothing listens
+// there) are returned by its Read.
 func (f *Forwarder) Dial(context.Context) (net.Conn, error) {
 	f.mu.Lock()
 	request := f.next
@@ -126,12 +125,12 @@ func (f *Forwarder) Dial(context.Context) (net.Conn, error) {
 	return c, nil
 }
 
-// forwarded is a data stream as a net.Conn, with its stream of problems.
+// forwarded is a data stream with its error stream, as a net.Conn.
 type forwarded struct {
 	httpstream.Stream
 	forwarder *Forwarder
 	problems  httpstream.Stream
-	// told is closed when the other end has nothing more to say of problems.
+	// told is closed when the other end has closed the error stream.
 	told    chan struct{}
 	problem string
 	once    sync.Once
@@ -147,7 +146,7 @@ func (c *forwarded) listen() {
 	c.problem = string(bytes.TrimSpace(text))
 }
 
-// Read is the stream's; where that has ended, the problem that ended it.
+// Read reads the stream; at its end, it returns the reported error, if any.
 func (c *forwarded) Read(p []byte) (int, error) {
 	n, err := c.Stream.Read(p)
 	if err == nil {
@@ -164,7 +163,7 @@ func (c *forwarded) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// lastLine is where kubelets put the cause.
+// lastLine is where kubelets report the cause.
 func lastLine(text string) string {
 	if i := strings.LastIndexByte(text, '\n'); i >= 0 {
 		text = text[i+1:]
@@ -186,7 +185,7 @@ func (c *forwarded) Close() error {
 func (c *forwarded) LocalAddr() net.Addr  { return forwardedAddr("this program") }
 func (c *forwarded) RemoteAddr() net.Addr { return forwardedAddr("a pod") }
 
-// SetDeadline resets the stream when its time has come; a zero time is never.
+// SetDeadline resets the stream at the given time; a zero time means never.
 func (c *forwarded) SetDeadline(t time.Time) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -18,55 +18,51 @@ import (
 	"k8s.io/client-go/transport"
 )
 
-// maxMetrics bounds what is read of one answer, in bytes.
+// maxMetrics limits one response, in bytes.
 const maxMetrics = 128 << 20
 
-// ErrTokenWithheld is returned where only a bearer token would help, and the
-// endpoint does not prove whose it is.
+// ErrTokenWithheld is returned if a bearer token is required and the endpoint is not
+// verified.
 var ErrTokenWithheld = errors.New("credentials required, but the kubeconfig's token is not sent to an unverified endpoint; use --insecure-metrics to send it anyway")
 
-// MetricsOptions say where a process tells its metrics and what it may be shown
-// to get them.
+// MetricsOptions specify a metrics endpoint and the credentials it may receive.
 type MetricsOptions struct {
-	// URL is that of the metrics text, http or https.
+	// URL is the URL of the metrics, http or https.
 	URL string
 	// Wrap guards the client; it is required.
 	Wrap Wrap
-	// Dial reaches the process where that is not done over the network; see
-	// Forward.
+	// Dial reaches the process if it is not reachable over the network; see Forward.
 	Dial func(ctx context.Context) (net.Conn, error)
-	// Credentials are those of the kubeconfig; nil is none. A client certificate
-	// proves who the user is without giving anything away, and is shown to
-	// whoever asks for one. A bearer token is tried when the answer without it is
-	// 401 or 403, over TLS, and only where the server's certificate has been
-	// verified.
+	// Credentials are the kubeconfig's; nil means none. A client certificate does not
+	// disclose a secret and is sent to any server that requests one. A bearer token is
+	// sent only after a 401 or 403 response without it, over TLS, and only if the
+	// server's certificate was verified.
 	Credentials *rest.Config
-	// CAFile verifies the server; without it the machine's own roots do.
+	// CAFile verifies the server; the machine's roots do if it is empty.
 	CAFile string
-	// Insecure is --insecure-metrics: certificates that prove nothing are
-	// accepted from URLs too, and the token is sent in any case.
+	// Insecure is --insecure-metrics: unverified certificates are accepted from URLs,
+	// too, and the token is always sent.
 	Insecure bool
 }
 
-// MetricsClient asks one process for its metrics. It follows no redirect. Close
-// ends its connections.
+// MetricsClient reads the metrics of one process. It does not follow redirects. Close
+// closes its connections.
 type MetricsClient struct {
 	url      string
 	insecure bool
 	plain    *http.Client
-	// withToken is nil where there is no token.
+	// withToken is nil if there is no token.
 	withToken *http.Client
 	verifies  func(*tls.ConnectionState) bool
 	sendToken bool
 	idle      func()
 }
 
-// Metrics makes a client. It connects to nobody yet.
+// Metrics returns a client. It does not connect yet.
 //
-// A process reached through a port-forward usually serves a certificate that it
-// signed itself (kube-controller-manager v1.37.1 does by default). It is read all
-// the same, unless an authority is named: the way there went through the API
-// server, which has been verified.
+// A process reached through a port-forward usually serves a self-signed certificate
+// (kube-controller-manager v1.37.1 does by default). It is accepted unless a CA file is
+// given, because the connection goes through the API server, which was verified.
 func Metrics(o MetricsOptions) (*MetricsClient, error) {
 	if o.Wrap == nil {
 		return nil, ErrNoGuard
@@ -92,8 +88,7 @@ func Metrics(o MetricsOptions) (*MetricsClient, error) {
 		TLSClientConfig: &tls.Config{
 			MinVersion: tls.VersionTLS12,
 			RootCAs:    roots,
-			// A certificate that proves nothing is read from, but gets no token:
-			// see verifies.
+			// An unverified server is read from but gets no token: see verifies.
 			InsecureSkipVerify:   o.Insecure || o.Dial != nil && o.CAFile == "",
 			GetClientCertificate: certificate,
 		},
@@ -117,7 +112,7 @@ func Metrics(o MetricsOptions) (*MetricsClient, error) {
 	return c, nil
 }
 
-// MetricsURL reads the URL of a metrics text; without a path it is /metrics.
+// MetricsURL parses a metrics URL; the default path is /metrics.
 func MetricsURL(text string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
@@ -139,8 +134,7 @@ func client(rt http.RoundTripper) *http.Client {
 	}
 }
 
-// Get reads the metrics text. Once a token was needed it is sent at once the
-// next time.
+// Get reads the metrics. Once a token was required, it is sent with every request.
 func (c *MetricsClient) Get(ctx context.Context) ([]byte, error) {
 	if c.sendToken {
 		body, _, err := c.get(ctx, c.withToken)
@@ -192,14 +186,14 @@ func (c *MetricsClient) get(ctx context.Context, client *http.Client) ([]byte, *
 	return body, resp, nil
 }
 
-// StatusError is an answer that is not 200.
+// StatusError is a response other than 200.
 type StatusError struct {
 	URL  string
 	Code int
 	Text string
 }
 
-// Error has the beginning of the answer, which may be hostile text.
+// Error includes the start of the response, which may be hostile text.
 func (e *StatusError) Error() string {
 	text := fmt.Sprintf("get %s: %d %s", e.URL, e.Code, http.StatusText(e.Code))
 	if e.Text != "" && !strings.HasPrefix(e.Text, "<") {
@@ -228,7 +222,8 @@ func metricsRoots(file string) (*x509.CertPool, error) {
 	return roots, nil
 }
 
-// verified does what the handshake leaves out where it accepts everything.
+// verified does the verification that the handshake skips if it accepts all
+// certificates.
 func verified(s *tls.ConnectionState, roots *x509.CertPool, host string) bool {
 	if len(s.PeerCertificates) == 0 {
 		return false
@@ -243,8 +238,8 @@ func verified(s *tls.ConnectionState, roots *x509.CertPool, host string) bool {
 
 type certificateFunc = func(*tls.CertificateRequestInfo) (*tls.Certificate, error)
 
-// clientCertificate is the kubeconfig's, also where a credential plugin makes it;
-// nil where there is none.
+// clientCertificate is the kubeconfig's, or a credential plugin's; nil if there is
+// none.
 func clientCertificate(config *rest.Config) (certificateFunc, error) {
 	if config == nil {
 		return nil, nil
@@ -263,8 +258,8 @@ func clientCertificate(config *rest.Config) (certificateFunc, error) {
 	return tlsConfig.GetClientCertificate, nil
 }
 
-// tokenClient adds the kubeconfig's token, also one that a credential plugin
-// makes, to requests; nil where there is none. Passwords are not sent anywhere.
+// tokenClient adds the token of the kubeconfig or of a credential plugin to requests;
+// nil if there is none. Passwords are never sent.
 func tokenClient(config *rest.Config, next http.RoundTripper) (*http.Client, error) {
 	if config == nil || config.BearerToken == "" && config.BearerTokenFile == "" && config.ExecProvider == nil && config.AuthProvider == nil {
 		return nil, nil
@@ -276,8 +271,8 @@ func tokenClient(config *rest.Config, next http.RoundTripper) (*http.Client, err
 	return client(wrapped), nil
 }
 
-// bare is the config's identity without the ways it has of talking to the API
-// server: its guard, impersonation and password are for that server only.
+// bare is the config's identity without what only applies to the API server: guard,
+// impersonation and password.
 func bare(config *rest.Config) *rest.Config {
 	c := rest.CopyConfig(config)
 	c.WrapTransport, c.Impersonate, c.Username, c.Password = nil, rest.ImpersonationConfig{}, "", ""

@@ -11,10 +11,10 @@ import (
 	"k8s.io/kubectl/pkg/kuberc"
 )
 
-// restrictPlugin gives a config's credential plugin the policy of the user's kuberc,
-// as kubectl does: credentialPluginPolicy and credentialPluginAllowlist say which
-// programs a kubeconfig may have run. Where kubectl only warns of a kuberc that it
-// cannot read, this is an error: it may forbid what would be run.
+// restrictPlugin applies the policy of the user's kuberc to a config's credential
+// plugin, as kubectl does: credentialPluginPolicy and credentialPluginAllowlist specify
+// which programs a kubeconfig may run. If a kuberc is unreadable, kubectl only warns;
+// here it is an error, because it may forbid the plugin.
 func restrictPlugin(config *rest.Config) error {
 	if config.ExecProvider == nil {
 		return nil

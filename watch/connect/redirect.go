@@ -6,20 +6,19 @@ import (
 	"strings"
 )
 
-// RedirectedError says that a server sends its clients to another one. The guard
-// would not let them go there; its refusal is lost on the way through client-go's
-// discovery.
+// RedirectedError means that a server redirects to another one. The guard rejects the
+// redirected request, but its error would be lost in client-go's discovery.
 type RedirectedError struct{ From, To string }
 
-// Error has no path and no query: it may be anybody's text.
+// Error omits path and query, which may contain arbitrary text.
 func (e *RedirectedError) Error() string {
 	return "the server at " + e.From + " redirects to " + e.To + "; credentials are not sent there"
 }
 
-// notSentOn has a client hear of a redirect to another server as an error of its own.
+// notSentOn returns a redirect to another server as an error.
 func notSentOn(next http.RoundTripper) http.RoundTripper { return staying{next} }
 
-// staying is a transport that follows no redirect to another server.
+// staying is a transport that does not follow redirects to other servers.
 type staying struct{ http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.

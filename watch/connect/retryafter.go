@@ -8,20 +8,19 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// longestRetry is how long a question of ours silently waits, at a time, for a server
-// that asks to be spared for a while: client-go tries ten times. API servers that are
-// only busy say a second or a few.
+// longestRetry is the maximum Retry-After that a query waits for silently: client-go
+// tries ten times. API servers that are only busy return a second or a few.
 const longestRetry = 10 * time.Second
 
-// Unretried has a client hear of a refusal that says when to try again at once: client-go
-// waits and tries again by itself, until its time is over and nothing tells why. The
-// election has a period of its own.
+// Unretried returns a response with Retry-After immediately as an error. client-go
+// would wait and retry until its deadline and hide the reason. Leader election has its
+// own retry period.
 func Unretried(next http.RoundTripper) http.RoundTripper { return impatient{next, 0} }
 
-// askedSoon is unretried for times beyond longestRetry: whoever has asked is told.
+// askedSoon is Unretried for times beyond longestRetry: the user sees the reason.
 func askedSoon(next http.RoundTripper) http.RoundTripper { return impatient{next, longestRetry} }
 
-// ForQuestions is a copy of a config, for a question whose answer somebody waits for.
+// ForQuestions returns a copy of a config for queries that a user waits for.
 func ForQuestions(config *rest.Config) *rest.Config {
 	out := rest.CopyConfig(config)
 	out.Wrap(askedSoon)
@@ -29,7 +28,7 @@ func ForQuestions(config *rest.Config) *rest.Config {
 	return out
 }
 
-// impatient drops what an answer says of when to try again where that is later than most.
+// impatient removes a Retry-After that exceeds most.
 type impatient struct {
 	http.RoundTripper
 	most time.Duration
@@ -39,7 +38,7 @@ type impatient struct {
 func (i impatient) RoundTrip(r *http.Request) (*http.Response, error) {
 	answer, err := i.RoundTripper.RoundTrip(r)
 	if answer != nil {
-		// client-go v0.37.1 reads whole seconds and nothing else (rest/with_retry.go).
+		// client-go v0.37.1 only reads whole seconds (rest/with_retry.go).
 		if seconds, bad := strconv.Atoi(answer.Header.Get("Retry-After")); bad != nil || seconds > int(i.most/time.Second) || i.most == 0 {
 			answer.Header.Del("Retry-After")
 		}

@@ -16,11 +16,10 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// ContextsTo are the contexts of a kubeconfig, by name, that lead to t's server:
-// those with the same host, port and path, however they spell it, unless both
-// sides name a certificate authority and the two have nothing to do with each
-// other, as of clusters behind tunnels that end at the same local port. In doubt
-// it is the same. A server that has a second address is two.
+// ContextsTo are the contexts of a kubeconfig, by name, that refer to t's server: those
+// with the same host, port and path, however spelled, unless both specify certificate
+// authorities that are unrelated, as for clusters behind tunnels at the same local
+// port. In doubt it is the same server. A server with two addresses counts as two.
 func (t Target) ContextsTo(kubeconfig clientcmdapi.Config) []string {
 	here, err := url.Parse(t.origin + t.Path())
 	if err != nil || t.origin == "" {
@@ -43,13 +42,13 @@ func (t Target) ContextsTo(kubeconfig clientcmdapi.Config) []string {
 	return out
 }
 
-// place is host, port and path in one spelling. The names of this machine's
-// loopback are one, the unspecified address among them, and a port has one server,
-// whatever the scheme.
+// place is host, port and path in canonical spelling. The loopback names of this
+// machine, including the unspecified address, are equal; the scheme is ignored, because
+// a port has one server.
 func place(u *url.URL) string {
 	host, port := strings.TrimSuffix(strings.ToLower(u.Hostname()), "."), u.Port()
 	if ip, err := netip.ParseAddr(host); err == nil {
-		// Whoever dials the unspecified address reaches this machine.
+		// Connecting to the unspecified address reaches this machine.
 		if host = ip.Unmap().String(); ip.Unmap().IsLoopback() || ip.Unmap().IsUnspecified() {
 			host = "localhost"
 		}
@@ -63,8 +62,8 @@ func place(u *url.URL) string {
 	return host + " " + port + " " + path.Clean("/"+u.Path)
 }
 
-// authorityOf is the PEM bundle that a server is checked by; empty where there is
-// none, or it cannot be read.
+// authorityOf is the PEM bundle that verifies a server; empty if there is none or it is
+// unreadable.
 func authorityOf(c *clientcmdapi.Cluster) []byte {
 	switch {
 	case c.InsecureSkipTLSVerify:
@@ -79,8 +78,8 @@ func authorityOf(c *clientcmdapi.Cluster) []byte {
 	return ca
 }
 
-// unrelated reports whether two bundles are both there, share no certificate, and
-// none of one is signed by one of the other.
+// unrelated reports whether both bundles exist, share no certificate, and neither
+// signed a certificate of the other.
 func unrelated(a, b []byte) bool {
 	these, those := certificates(a), certificates(b)
 	if len(these) == 0 || len(those) == 0 {

@@ -15,14 +15,14 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Contact says whether the API server answers.
+// Contact is the reachability of the API server.
 type Contact struct {
-	// Last is when it was heard of last: an answer, also one that says no, or
-	// anything that came over a watch. It is zero until then.
+	// Last is when it was last heard of: any response, including errors, or any data
+	// from a watch. It is zero until then.
 	Last time.Time
-	// Lost is when a request first got no answer; zero while they do.
+	// Lost is when a request first got no response; zero while it is reachable.
 	Lost time.Time
-	// Reason is why, in the words of the last attempt.
+	// Reason is the error of the last attempt.
 	Reason string
 	// Probes counts the attempts since.
 	Probes int
@@ -31,7 +31,7 @@ type Contact struct {
 const (
 	// probeTimeout is how long a probe may take.
 	probeTimeout = 3 * time.Second
-	// A lost server is probed at once, then every probeEvery, and after
+	// An unreachable server is probed at once, then every probeEvery, and after
 	// probeLong every probeSlow.
 	probeEvery = 2 * time.Second
 	probeLong  = time.Minute
@@ -39,7 +39,7 @@ const (
 	probeFirst = 250 * time.Millisecond
 )
 
-// contact watches over one API server.
+// contact monitors one API server.
 type contact struct {
 	client    rest.Interface
 	heartbeat time.Duration // negative is none
@@ -51,7 +51,7 @@ type contact struct {
 	lostAt time.Time
 	reason string
 	probes int
-	back   chan struct{} // closed when the server is back; nil while it answers
+	back   chan struct{} // closed when the server is reachable again; nil while it is
 	retry  map[*func()]struct{}
 	wake   chan struct{}
 }
@@ -70,10 +70,10 @@ func (c *contact) state() Contact {
 	return s
 }
 
-// heard notes a sign of the server.
+// heard records a sign of life.
 func (c *contact) heard() { c.last.Store(c.now().UnixNano()) }
 
-// lost notes a request without an answer.
+// lost records a request without a response.
 func (c *contact) lost(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -88,7 +88,7 @@ func (c *contact) lost(err error) {
 	}
 }
 
-// found notes that the server is ready, and lets go on who waits for that.
+// found records that the server is ready and wakes waiters.
 func (c *contact) found() {
 	c.heard()
 	c.mu.Lock()
@@ -104,7 +104,7 @@ func (c *contact) found() {
 	clear(c.retry)
 }
 
-// wait returns when the server is not lost, or ctx is done.
+// wait returns when the server is reachable or ctx is done.
 func (c *contact) wait(ctx context.Context) error {
 	c.mu.Lock()
 	back := c.back
@@ -120,9 +120,9 @@ func (c *contact) wait(ctx context.Context) error {
 	}
 }
 
-// onFound calls again once, when the server is next found after a loss. It
-// spares a request that hangs in a dead connection its time-out. forget reports
-// false if again was called.
+// onFound calls again once, when the server is next reachable after a loss, so that a
+// request hanging in a dead connection need not time out. forget returns false if again
+// was called.
 func (c *contact) onFound(again func()) (forget func() bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -136,7 +136,7 @@ func (c *contact) onFound(again func()) (forget func() bool) {
 	}
 }
 
-// run asks after the server: while it is lost, until it is back; else when
+// run probes the server: while it is unreachable, until it is reachable; otherwise when
 // nothing has been heard for a heartbeat.
 func (c *contact) run(ctx context.Context) {
 	var timer <-chan time.Time
@@ -163,8 +163,8 @@ func (c *contact) run(ctx context.Context) {
 	}
 }
 
-// quiet is how long nothing has been heard of the server. Where the clock was set back
-// meanwhile, the time since is not known, and the silence counts from now.
+// quiet is the time since the server was last heard of. If the clock was set back, that
+// is unknown, and the time counts from now.
 func (c *contact) quiet() time.Duration {
 	now, last := c.now(), c.last.Load()
 	if quiet := now.Sub(time.Unix(0, last)); quiet >= 0 {
@@ -210,14 +210,14 @@ func (c *contact) ask(ctx context.Context, path string) error {
 	return c.client.Get().AbsPath(path).MaxRetries(0).Do(ctx).Error()
 }
 
-// answered reports whether an error is the server's own answer.
+// answered reports whether an error is a response of the server.
 func answered(err error) bool {
 	var status apierrors.APIStatus
 	return errors.As(err, &status)
 }
 
-// unanswered reports whether an error says that no answer came. What is neither
-// came about on this side.
+// unanswered reports whether an error means that no response arrived. Other errors that
+// are not responses are local.
 func unanswered(err error) bool {
 	var (
 		request *url.Error
@@ -226,17 +226,16 @@ func unanswered(err error) bool {
 	return !answered(err) && (errors.As(err, &request) || errors.As(err, &network) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, context.Canceled))
 }
 
-// unready reports an answer that says to come again.
+// unready reports a response that asks to retry.
 func unready(err error) bool {
 	if apierrors.HasStatusCause(err, "ResourceVersionTooLarge") {
-		return false // it says to list from another version
+		return false // it asks to list from another version
 	}
 	var status apierrors.APIStatus
 	return errors.As(err, &status) && status.Status().Code >= http.StatusInternalServerError
 }
 
-// refused reports an answer that will be the same next time, as far as one can
-// tell.
+// refused reports a response that will most likely be the same next time.
 func refused(err error) bool {
 	return apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) || apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err)
 }

@@ -14,22 +14,21 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/value"
 )
 
-// FieldOwner says who wrote a field last.
+// FieldOwner is the manager that last wrote a field.
 type FieldOwner struct {
-	// Path is that of redact.Diff: "spec.containers[name=web].image". An element
-	// of a set is "metadata.finalizers[=orphan]".
+	// Path is as in redact.Diff: "spec.containers[name=web].image". An element of a set
+	// is "metadata.finalizers[=orphan]".
 	Path    string `json:"path"`
 	Manager string `json:"manager"`
-	// Operation is Apply or Update, Subresource "status" where it was that.
+	// Operation is Apply or Update; Subresource is "status" if applicable.
 	Operation   string    `json:"operation"`
 	Subresource string    `json:"subresource,omitempty"`
 	APIVersion  string    `json:"apiVersion,omitempty"`
 	Time        time.Time `json:"time,omitzero"`
 }
 
-// FieldOwners reads managedFields, in the order of paths. A field that several
-// managers apply is there several times; what cannot be read is one entry with
-// the path "…".
+// FieldOwners parses managedFields, ordered by path. A field that several managers
+// apply appears several times; unreadable entries appear once with the path "…".
 func FieldOwners(managed []metav1.ManagedFieldsEntry) []FieldOwner {
 	var all []FieldOwner
 	for _, m := range managed {
@@ -94,7 +93,7 @@ func scalar(v value.Value) string {
 	return quoted(v.Unstructured())
 }
 
-// isPlain reports text that redact.Diff puts into paths without quotes.
+// isPlain reports whether redact.Diff writes the text into paths without quotes.
 func isPlain(text, others string) bool {
 	return text != "" && !strings.ContainsFunc(text, func(r rune) bool {
 		return (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && !strings.ContainsRune(others, r)

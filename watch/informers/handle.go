@@ -19,8 +19,8 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
-// Handle is one user's hold on an informer. Once it is closed it still reads,
-// but what it reads may have ended.
+// Handle is one user's reference to an informer. A closed Handle can still be read, but
+// the informer may have stopped.
 type Handle struct {
 	*informer
 	set   *Set
@@ -28,17 +28,17 @@ type Handle struct {
 	once  sync.Once
 }
 
-// Close lets go of the informer. It may be called again.
+// Close releases the informer. It may be called again.
 func (h *Handle) Close() { h.once.Do(func() { h.set.leave(h.informer, h.scope) }) }
 
-// Type is what is watched.
+// Type is the watched type.
 func (h *Handle) Type() owners.Type { return h.typ }
 
-// Stats tells of the informer.
+// Stats returns the informer's statistics.
 func (h *Handle) Stats() state.StoreStats { return h.stats() }
 
-// Refused is the answer by which the server has refused to list or watch the type, as
-// far as one can tell for good; nil where it has not. It is tried again all the same.
+// Refused is the error with which the server persistently rejects listing or watching
+// the type; nil if it does not. The informer retries anyway.
 func (h *Handle) Refused() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -57,36 +57,35 @@ type Row struct {
 	ResourceVersion string
 	Labels          map[string]string
 	Created         time.Time
-	// Changed is when an event last told of it; zero where none has since it
-	// was listed.
+	// Changed is the time of its last event; zero if there was none since the list.
 	Changed time.Time
-	// Deleting is when its deletion was asked for, plus its grace period.
+	// Deleting is its deletion timestamp: the request's time plus the grace period.
 	Deleting   time.Time
 	Finalizers int
-	// Owner is the managing owner; its Resource is guessed from its kind.
+	// Owner is the controlling owner; its Resource is derived from its kind.
 	Owner *state.Ref
-	// Status is nil where only metadata is held, and for kinds without one.
+	// Status is nil if only metadata is stored, and for kinds without status.
 	Status *document.ObjectStatus
 }
 
 // Window is a part of a view.
 type Window struct {
 	Rows []Row
-	// Offset is the place of the first row in the view, Total the number of
-	// rows in it.
+	// Offset is the position of the first row in the view, Total the number of rows in
+	// it.
 	Offset, Total int
-	// Built: every object has been looked at. Until then Seen have, Objects is
-	// how many there are, and rows will come.
+	// Built: every object has been processed. Until then, Seen of Objects have been,
+	// and more rows may follow.
 	Built         bool
 	Seen, Objects int
-	// Synced: the first list is complete. Until then Expected is how many
-	// objects there will be, where the server told; see state.StoreStats.
+	// Synced: the first list is complete. Until then, Expected is the number of
+	// objects, if the server reported it; see state.StoreStats.
 	Synced   bool
 	Expected int
 }
 
-// Window gives at most n rows of what a query chooses, from an offset on. The
-// error is of the query: a regular expression or selector that cannot be read.
+// Window returns at most n rows of a query from an offset. An error means an invalid
+// query: a regular expression or selector.
 func (h *Handle) Window(q Query, offset, n int) (Window, error) {
 	items, total, seen, of, err := h.index.page(q, offset, n)
 	if err != nil {
@@ -102,7 +101,7 @@ func (h *Handle) Window(q Query, offset, n int) (Window, error) {
 	return w, nil
 }
 
-// Find gives the place of an object in the view of a query.
+// Find returns the position of an object in the view of a query.
 func (h *Handle) Find(q Query, namespace, name string) (int, bool) {
 	return h.index.place(q, namespace, name)
 }
@@ -147,16 +146,16 @@ func (in *informer) groupVersionKind() schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: in.typ.Group, Version: in.typ.Version, Kind: in.typ.Kind}
 }
 
-// Object is one object as the informer's store holds it.
+// Object is one object in the informer's store.
 type Object struct {
 	Row
-	// Content is all that is held, redacted and without managedFields.
+	// Content is the stored content, redacted and without managedFields.
 	Content map[string]any
 	// Owners are the managers of its fields, by path.
 	Owners []FieldOwner
 }
 
-// Object gives one object; false where it is not held.
+// Object returns one object; false if it is not stored.
 func (h *Handle) Object(namespace, name string) (Object, bool) {
 	it := h.index.get(namespace, name)
 	if it == nil {
@@ -168,19 +167,18 @@ func (h *Handle) Object(namespace, name string) (Object, bool) {
 	}, true
 }
 
-// Comparison is an object of the store beside the server's.
+// Comparison is an object of the store next to the server's.
 type Comparison struct {
 	state.ServerView
-	// Held and Live are what was compared, redacted; nil where one side does not
-	// have it. Of metadata informers both are metadata.
+	// Held and Live are the compared objects, redacted; nil if one side does not have
+	// it. For metadata informers both are metadata.
 	Held, Live map[string]any
-	// Changes are what leads from Held to Live.
+	// Changes are the differences from Held to Live.
 	Changes []state.FieldChange
 }
 
-// Compare asks the server for an object that is in the store, or was, and gives
-// the store half a second to get the same. An answer that it is not there is no
-// error.
+// Compare reads an object from the server and gives the store half a second to receive
+// the same version. It is not an error if the object does not exist.
 func (h *Handle) Compare(ctx context.Context, namespace, name string) (Comparison, error) {
 	ref := h.kind
 	ref.Namespace, ref.Name = namespace, name
@@ -214,11 +212,11 @@ func (h *Handle) Compare(ctx context.Context, namespace, name string) (Compariso
 	return c, nil
 }
 
-// catchUp is how long a store may take to get what a GET has just told.
+// catchUp is how long a store may take to receive what a GET returned.
 const catchUp = 500 * time.Millisecond
 
-// reach gives what the store holds of an object, after it had time to get where
-// the server is: its event may be on the way.
+// reach returns the stored object after giving the store time to catch up with the
+// server, because its event may be on the way.
 func (h *Handle) reach(ctx context.Context, namespace, name string, live runtime.Object, err error) *item {
 	ctx, cancel := context.WithTimeout(ctx, catchUp)
 	defer cancel()
@@ -251,15 +249,15 @@ func freshness(it *item, live runtime.Object, err error) state.Freshness {
 	if m.GetResourceVersion() == it.object.GetResourceVersion() {
 		return state.Current
 	}
-	// The store may also be ahead: the answer is as old as the read.
+	// The store may also be ahead, because the response is as old as the read.
 	if now := newItem(m, time.Time{}); now.version != 0 && it.version > now.version {
 		return state.Current
 	}
 	return state.Behind
 }
 
-// withoutManagers leaves the managedFields out of what is compared; the object
-// itself is not changed.
+// withoutManagers removes managedFields before a comparison; the object itself is not
+// modified.
 func withoutManagers(o map[string]any) map[string]any {
 	m, ok := o["metadata"].(map[string]any)
 	if !ok {

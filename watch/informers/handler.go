@@ -14,11 +14,11 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
-// showing says what an object on its way to the reflector is to the index.
+// showing is the relation of an object on its way to the reflector to the index.
 type showing int
 
-// passes takes note of an object on its way to the reflector. After the first
-// list the handler alone changes the index.
+// passes processes an object on its way to the reflector. After the first list, only
+// the handler changes the index.
 func (in *informer) passes(object runtime.Object, as showing) metav1.Object {
 	if u, ok := object.(*unstructured.Unstructured); ok && isSecret(in.typ) {
 		conceal(u)
@@ -42,7 +42,7 @@ func (in *informer) passes(object runtime.Object, as showing) metav1.Object {
 	return o
 }
 
-// OnAdd is cache.ResourceEventHandler's.
+// OnAdd implements cache.ResourceEventHandler.
 func (in *informer) OnAdd(obj any, isInInitialList bool) {
 	o, _ := obj.(metav1.Object)
 	if o == nil {
@@ -59,7 +59,7 @@ func (in *informer) OnAdd(obj any, isInInitialList bool) {
 	in.changed(state.ChangeAdded, "", o)
 }
 
-// OnUpdate is cache.ResourceEventHandler's.
+// OnUpdate implements cache.ResourceEventHandler.
 func (in *informer) OnUpdate(oldObj, newObj any) {
 	old, _ := oldObj.(metav1.Object)
 	o, _ := newObj.(metav1.Object)
@@ -67,8 +67,8 @@ func (in *informer) OnUpdate(oldObj, newObj any) {
 		return
 	}
 	if old != nil && old.GetResourceVersion() == o.GetResourceVersion() {
-		// A relist delivers what did not change as well. It is another copy,
-		// and the store's from now on.
+		// A relist also delivers unchanged objects. They are new copies, which the
+		// store references from now on.
 		in.index.renew(o)
 		return
 	}
@@ -80,7 +80,7 @@ func (in *informer) OnUpdate(oldObj, newObj any) {
 	in.changed(state.ChangeUpdated, before, o)
 }
 
-// OnDelete is cache.ResourceEventHandler's.
+// OnDelete implements cache.ResourceEventHandler.
 func (in *informer) OnDelete(obj any) {
 	if tomb, ok := obj.(cache.DeletedFinalStateUnknown); ok {
 		obj = tomb.Obj
@@ -93,8 +93,8 @@ func (in *informer) OnDelete(obj any) {
 	in.changed(state.ChangeDeleted, "", o)
 }
 
-// tooMany decides, when the first object of the list is delivered, whether they
-// are put in the journal one by one.
+// tooMany decides, when the first object of the list is delivered, whether the objects
+// are recorded one by one.
 func (in *informer) tooMany() bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -122,7 +122,7 @@ func (in *informer) ref(o metav1.Object) state.Ref {
 	return r
 }
 
-// ownerOf gives the managing owner. Its resource is guessed from its kind, as
+// ownerOf returns the controlling owner. Its resource is derived from its kind, because
 // nothing else is known here.
 func ownerOf(o metav1.Object) *state.Ref {
 	c := metav1.GetControllerOfNoCopy(o)

@@ -13,17 +13,17 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/watch/document"
 )
 
-// item is one object in the index. It is immutable but for what is said.
+// item is one object in the index. It is immutable except where noted.
 type item struct {
 	namespace, name string
 	object          metav1.Object // the store's own
 	created         int64         // seconds
 	changed         int64         // nanoseconds; zero since it was listed
-	version         uint64        // zero where the resourceVersion is no number
+	version         uint64        // zero if the resourceVersion is not a number
 
 	// confirmed: the informer's handler was told of it. Guarded by index.mu.
 	confirmed bool
-	// status is filled in when the row is first shown.
+	// status is computed when the row is first displayed.
 	status atomic.Pointer[document.ObjectStatus]
 }
 
@@ -47,8 +47,8 @@ func newTree(order func(a, b *item) int) *btree.BTreeG[*item] {
 	return btree.NewBTreeGOptions(func(a, b *item) bool { return order(a, b) < 0 }, btree.Options{NoLocks: true})
 }
 
-// index holds an informer's objects in the order of their keys, and the views of
-// them that somebody looks at. It is safe for concurrent use.
+// index contains an informer's objects ordered by key, and the views of them in use. It
+// is safe for concurrent use.
 type index struct {
 	mu    sync.RWMutex
 	all   *btree.BTreeG[*item]
@@ -57,7 +57,7 @@ type index struct {
 	building sync.WaitGroup
 	closed   bool
 
-	// clock counts the readings of views.
+	// clock counts reads of views.
 	clock atomic.Uint64
 	// edition changes with every change.
 	edition atomic.Uint64
@@ -78,8 +78,8 @@ func (x *index) get(namespace, name string) *item {
 	return it
 }
 
-// offer puts in an object that the handler has not been told of yet. Where
-// fresh is not set, one that is there already stays.
+// offer adds an object that the handler has not received yet. Unless fresh is set, an
+// existing one stays.
 func (x *index) offer(o metav1.Object, fresh bool) {
 	it := newItem(o, time.Time{})
 	x.mu.Lock()
@@ -90,7 +90,7 @@ func (x *index) offer(o metav1.Object, fresh bool) {
 	x.set(it)
 }
 
-// put takes in what the handler was told of.
+// put adds an object that the handler received.
 func (x *index) put(o metav1.Object, changed time.Time) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -103,7 +103,7 @@ func (x *index) put(o metav1.Object, changed time.Time) {
 	x.set(it)
 }
 
-// renew puts another copy of an unchanged object in the place of the one held.
+// renew replaces an unchanged object with a new copy.
 func (x *index) renew(o metav1.Object) {
 	changed := time.Time{}
 	if old := x.get(o.GetNamespace(), o.GetName()); old != nil && old.changed != 0 {
@@ -141,8 +141,8 @@ func (x *index) remove(key *item) {
 	x.edition.Add(1)
 }
 
-// sweep takes out what was offered and then not delivered: objects that went
-// while the list was under way.
+// sweep removes objects that were offered and then not delivered: they were deleted
+// during the list.
 func (x *index) sweep() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -158,7 +158,7 @@ func (x *index) sweep() {
 	x.edition.Add(1)
 }
 
-// close ends what is being built, and waits for it.
+// close stops building views and waits for it.
 func (x *index) close() {
 	x.mu.Lock()
 	x.closed = true

@@ -17,7 +17,7 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
-// informer is one SharedIndexInformer with what is known of it.
+// informer is one SharedIndexInformer with its statistics.
 type informer struct {
 	typ       owners.Type
 	namespace string
@@ -36,7 +36,7 @@ type informer struct {
 	cancel  context.CancelFunc
 	running sync.WaitGroup
 
-	// users and ending are the Set's, under its lock.
+	// users and ending belong to the Set and are guarded by its lock.
 	users  int
 	ending *time.Timer
 
@@ -44,10 +44,10 @@ type informer struct {
 	status state.InformerStatus
 	reason string
 	told   map[string]bool // the reasons recorded since it first failed
-	// whole: a list was complete at the wrapper, and none has begun since; synced:
-	// the handler has got the first one.
+	// whole: a list was complete at the wrapper, and none has started since; synced:
+	// the handler has received the first one.
 	whole, synced bool
-	// quiet: the objects of the first list are too many for the journal.
+	// quiet: the first list is too large for the journal.
 	quiet, decided    bool
 	arrived, expected int
 	version           string
@@ -57,7 +57,7 @@ type informer struct {
 	relists           int
 	relist            string
 	relistAt          time.Time
-	end               string // why the last watch is over; empty while there is one
+	end               string // why the last watch was closed; empty while one is open
 	handled           uint64 // the highest version the handler has returned from
 	failure           error  // of the last request, while the informer is failed
 }
@@ -77,7 +77,7 @@ func (in *informer) start(name string) error {
 	if err != nil {
 		return err
 	}
-	// What fails on the way is known from the wrapper, and better.
+	// The wrapper reports failures with more detail.
 	if err := in.real.SetWatchErrorHandlerWithContext(func(context.Context, *cache.Reflector, error) {}); err != nil {
 		return err
 	}
@@ -106,16 +106,16 @@ func (in *informer) stop() {
 	in.turn(state.InformerStopped, "")
 }
 
-// turn records a change of status. It is not called with the lock held.
+// turn records a change of status. Do not call it with the lock held.
 func (in *informer) turn(status state.InformerStatus, reason string) {
 	in.mu.Lock()
-	if in.status == state.InformerStopped { // a late answer
+	if in.status == state.InformerStopped { // a late response
 		in.mu.Unlock()
 		return
 	}
 	same := in.status == status && in.reason == reason
 	if status == state.InformerFailed {
-		// What is tried again and again fails by turns, of the same reasons.
+		// Repeated failures alternate between the same reasons.
 		same = same || in.told[reason]
 		in.told[reason] = true
 	} else {
@@ -141,7 +141,7 @@ func (in *informer) record(e state.Event) {
 	}
 }
 
-// silentFor is how long an answer of Options.Silent is good for.
+// silentFor is how long a result of Options.Silent is cached.
 const silentFor = time.Second
 
 func (in *informer) silent() bool {
@@ -156,14 +156,14 @@ func (in *informer) silent() bool {
 	return known.silent
 }
 
-// silence is an answer of Options.Silent.
+// silence is a result of Options.Silent.
 type silence struct {
 	asked  time.Time
 	silent bool
 }
 
-// begins notes that a list comes: the first, or one that hides what happened
-// since the last event.
+// begins records the start of a list: the first, or one that hides what happened since
+// the last event.
 func (in *informer) begins() {
 	in.mu.Lock()
 	again, reason := in.whole, in.end
@@ -205,7 +205,7 @@ func (in *informer) expects(n int) {
 	in.index.edition.Add(1)
 }
 
-// listed notes that all of a list has passed.
+// listed records that a list is complete.
 func (in *informer) listed(version string) {
 	if reason := in.wentBack(version); reason != "" {
 		in.mu.Lock()
@@ -227,7 +227,7 @@ func (in *informer) listed(version string) {
 	}
 }
 
-// sync notes that the handler has got all of the first list.
+// sync records that the handler has received the whole first list.
 func (in *informer) sync() {
 	in.mu.Lock()
 	in.synced = true
@@ -239,16 +239,16 @@ func (in *informer) sync() {
 	}
 }
 
-// goesOn reports whether a watch was over and nothing was listed since.
+// goesOn reports whether a watch was reopened without a list.
 func (in *informer) goesOn() bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	return in.whole && in.end != ""
 }
 
-// wentBack says so where the version of a list or a bookmark is older than what the
-// cache has seen. The versions of events are taken as they come: not every server
-// orders those of objects.
+// wentBack reports whether the resourceVersion of a list or a bookmark is older than
+// what the cache has seen. The versions of events are not compared, because not every
+// server orders them.
 func (in *informer) wentBack(version string) (reason string) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -268,7 +268,7 @@ func (in *informer) bookmarked(version string) {
 	in.moved = in.bookmark
 }
 
-// happens notes an event of a watch.
+// happens records an event of a watch.
 func (in *informer) happens(o metav1.Object) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -277,14 +277,14 @@ func (in *informer) happens(o metav1.Object) {
 	in.moved = in.event
 }
 
-// ended notes why a watch is over.
+// ended records why a watch was closed.
 func (in *informer) ended(reason string) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	in.end = reason
 }
 
-// fails notes a request that was refused, or has no answer.
+// fails records a request that was rejected or got no response.
 func (in *informer) fails(verb string, err error) {
 	in.mu.Lock()
 	in.end, in.failure = cmp.Or(in.end, err.Error()), err
@@ -292,8 +292,8 @@ func (in *informer) fails(verb string, err error) {
 	in.turn(state.InformerFailed, verb+" "+in.kind.Type()+": "+err.Error())
 }
 
-// answers notes that a request went well. A list alone does not make up for a
-// watch that is refused.
+// answers records a successful request. A successful list does not compensate for a
+// rejected watch.
 func (in *informer) answers(verb string) {
 	in.mu.Lock()
 	failed, synced := in.status == state.InformerFailed, in.synced && in.whole
@@ -310,7 +310,7 @@ func (in *informer) answers(verb string) {
 	}
 }
 
-// stats gives what get informers shows.
+// stats returns the row of get informers.
 func (in *informer) stats() state.StoreStats {
 	in.mu.Lock()
 	defer in.mu.Unlock()

@@ -17,42 +17,41 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
-// Contents is what an informer holds of each object.
+// Contents is how much of each object an informer stores.
 type Contents string
 
 const (
 	// Metadata is the zero Contents as well.
 	Metadata Contents = "metadata"
-	// Whole is everything. Of Secrets the values are hidden.
+	// Whole is the complete object. The values of Secrets are hidden.
 	Whole Contents = "whole"
 )
 
-// Options of a Set. Recorder must be set; the zero value of the rest is right for
-// a screen.
+// Options of a Set. Recorder is required; the zero value of the rest suits a TUI.
 type Options struct {
-	// Recorder gets what the informers observe.
+	// Recorder receives what the informers observe.
 	Recorder state.Recorder
-	// Silent reports the types of which nothing is to be recorded, because
-	// another informer records them in the same journal. It is asked with a Ref
-	// without a name, about once a second while there is something to record.
+	// Silent reports the types of which nothing must be recorded, because another
+	// informer records them in the same journal. It is called with a Ref without a
+	// name, about once a second while there is something to record.
 	Silent func(state.Ref) bool
-	// Listed is up to how many objects of a first list are recorded one by one;
-	// 10,000 where it is zero. Of a longer one the journal gets the number only:
-	// the rows themselves would drive out everything else.
+	// Listed is the number of objects up to which a first list is recorded one by one;
+	// 10,000 if zero. Of a longer list, only the number is recorded, because its rows
+	// would evict everything else.
 	Listed int
-	// Name is who registers the handlers; "screen" where it is empty.
+	// Name is the name under which handlers are registered; "screen" if empty.
 	Name string
-	// Grace is how long an informer goes on after its last Handle was closed;
-	// 30 seconds where it is zero, not at all where it is negative.
+	// Grace is how long an informer runs after its last Handle was closed; 30 seconds
+	// if zero, not at all if negative.
 	Grace time.Duration
-	// Heartbeat is after how long a silence the server is asked for a sign; 5
-	// seconds where it is zero, never where it is negative.
+	// Heartbeat is the silence after which the server is probed; 5 seconds if zero,
+	// never if negative.
 	Heartbeat time.Duration
 	// Now is the clock; time.Now where it is nil.
 	Now func() time.Time
 }
 
-// Set is the informers of one API server. It is safe for concurrent use.
+// Set has the informers of one API server. It is safe for concurrent use.
 type Set struct {
 	options Options
 	clients *clients
@@ -71,13 +70,13 @@ type scope struct {
 	contents                            Contents
 }
 
-// ErrClosed is given by a Set that was closed.
+// ErrClosed is returned by a closed Set.
 var ErrClosed = errors.New("start an informer: the informers of this TUI were stopped")
 
-// numbered gives every informer of the process its own name, as client-go wants.
+// numbered gives every informer of the process a unique name, as client-go requires.
 var numbered atomic.Uint64
 
-// New makes a Set. Nothing is asked of the server but for signs of life.
+// New returns a Set. It sends no requests except for probes.
 func New(config *rest.Config, options Options) (*Set, error) {
 	options.Listed = cmp.Or(options.Listed, 10_000)
 	options.Name = cmp.Or(options.Name, "screen")
@@ -103,12 +102,12 @@ func New(config *rest.Config, options Options) (*Set, error) {
 	return s, nil
 }
 
-// Contact tells whether the server answers.
+// Contact reports whether the server is reachable.
 func (s *Set) Contact() Contact { return s.contact.state() }
 
-// Open gives a Handle on the informer of a type, in one namespace or, where it is
-// empty, in all. It starts one where none does what is asked: for metadata, one
-// that holds whole objects does. It does not wait for the server.
+// Open returns a Handle on the informer of a type, in one namespace or, if it is empty,
+// in all. It starts an informer unless a suitable one runs: an informer of complete
+// objects also serves metadata. It does not wait for the server.
 func (s *Set) Open(t owners.Type, namespace string, contents Contents) (*Handle, error) {
 	contents = cmp.Or(contents, Metadata)
 	if !t.Namespaced {
@@ -159,8 +158,8 @@ func (s *Set) start(t owners.Type, namespace string, contents Contents) (*inform
 	return in, nil
 }
 
-// leave counts a user less, and has the informer end after the grace if it was
-// the last one.
+// leave releases a user and stops the informer after the grace period if it was the
+// last one.
 func (s *Set) leave(in *informer, of scope) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -190,7 +189,7 @@ func (s *Set) end(in *informer, of scope) {
 	s.running.Go(in.stop)
 }
 
-// Stats gives every informer that runs, by type.
+// Stats returns the statistics of all running informers, by type.
 func (s *Set) Stats() []state.StoreStats {
 	s.mu.Lock()
 	all := make([]*informer, 0, len(s.open))
@@ -208,7 +207,7 @@ func (s *Set) Stats() []state.StoreStats {
 	return stats
 }
 
-// Retry tries at once what the server has refused.
+// Retry immediately retries what the server has rejected.
 func (s *Set) Retry() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

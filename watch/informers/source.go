@@ -26,7 +26,7 @@ type source interface {
 	get(ctx context.Context, namespace, name string) (runtime.Object, error)
 }
 
-// clients make sources. They share one way to the server.
+// clients create sources. They share one connection to the server.
 type clients struct {
 	config   *rest.Config
 	http     *http.Client
@@ -49,9 +49,9 @@ func newClients(config *rest.Config) (*clients, error) {
 	return c, nil
 }
 
-// source reads metadata, or whole objects: built-in ones as their Go types, which
-// arrive as protobuf and take a fraction of the time and memory of maps; all
-// others as maps. Secrets are maps, so that their values can be taken out.
+// source reads metadata or complete objects: built-in types as Go structs, received as
+// protobuf in a fraction of the time and memory of maps; all others as maps. Secrets
+// are maps, so that their values can be removed.
 func (c *clients) source(t owners.Type, namespace string, contents Contents) (source, error) {
 	gvr := schema.GroupVersionResource{Group: t.Group, Version: t.Version, Resource: t.Resource}
 	kind := gvr.GroupVersion().WithKind(t.Kind)
@@ -68,7 +68,7 @@ func (c *clients) source(t owners.Type, namespace string, contents Contents) (so
 	return typedSource{client, t, kind, namespace}, nil
 }
 
-// rest gives a client whose paths are those of a group and version.
+// rest returns a client with the paths of a group and version.
 func (c *clients) rest(gv schema.GroupVersion, protobuf bool) (rest.Interface, error) {
 	config := rest.CopyConfig(c.config)
 	config.GroupVersion, config.APIPath = &gv, "/apis"
@@ -182,8 +182,8 @@ func (s typedSource) get(ctx context.Context, namespace, name string) (runtime.O
 	return o, nil
 }
 
-// content gives an object as a map, with apiVersion and kind. It shares nothing
-// with it that may be changed, but for what an Unstructured holds.
+// content returns an object as a map with apiVersion and kind. It shares nothing with
+// the object that may be modified, except for the contents of an Unstructured.
 func content(o any, kind schema.GroupVersionKind) map[string]any {
 	if u, ok := o.(*unstructured.Unstructured); ok {
 		return u.Object

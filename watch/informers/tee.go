@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	// firstPage is how many objects are asked for beside the first list.
+	// firstPage is how many objects are requested next to the first list.
 	firstPage = 100
 
 	refusedFirst = 2 * time.Second
@@ -25,8 +25,7 @@ const (
 	retryFirst   = 100 * time.Millisecond
 	retryMost    = 5 * time.Second
 
-	// aheadWithin is how long a watch that goes on waits to hear which version the
-	// server is at.
+	// aheadWithin is how long a reopened watch waits for the server's current version.
 	aheadWithin = 5 * time.Second
 )
 
@@ -62,8 +61,8 @@ func (in *informer) watch(ctx context.Context, o metav1.ListOptions) (watch.Inte
 	initial := o.SendInitialEvents != nil && *o.SendInitialEvents
 	again := in.goesOn()
 	ctx, cancel := context.WithCancel(ctx)
-	// A server that cannot send a list this way may answer with anything: the
-	// reflector then asks for a plain list.
+	// A server that does not support streaming lists may respond with anything: the
+	// reflector then requests a plain list.
 	w, err := attempt(ctx, in, "watch", !initial, func(ctx context.Context) (watch.Interface, error) { return in.source.watch(ctx, o) }, watch.Interface.Stop)
 	if err != nil {
 		cancel()
@@ -88,10 +87,10 @@ func (in *informer) watch(ctx context.Context, o metav1.ListOptions) (watch.Inte
 	return t, nil
 }
 
-// ahead asks which version the server is at, and fails where the cache has seen a later
-// one. The watch would not tell: kube-apiserver sends neither events nor bookmarks up
-// to the version that a watch begins with (k8s.io/apiserver v0.37.1
-// pkg/storage/cacher/cache_watcher.go). Without an answer nothing is known.
+// ahead reads the server's current version, and fails if the cache has seen a later
+// one. The watch would not report it: kube-apiserver sends neither events nor bookmarks
+// up to the version that a watch starts with (k8s.io/apiserver v0.37.1
+// pkg/storage/cacher/cache_watcher.go). Without a response nothing is known.
 func (in *informer) ahead(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, aheadWithin)
 	defer cancel()
@@ -110,8 +109,8 @@ func (in *informer) ahead(ctx context.Context) error {
 	return nil
 }
 
-// peek asks for a first page, to have something to show and to know how much
-// there is to come. Nothing depends on it.
+// peek requests a first page, to display rows early and to know the total. Its failure
+// is ignored.
 func (in *informer) peek(ctx context.Context) {
 	if in.contact.wait(ctx) != nil {
 		return
@@ -139,10 +138,10 @@ func (in *informer) peek(ctx context.Context) {
 	in.expects(n)
 }
 
-// attempt makes a request until it is answered: with success, or with an answer
-// that the reflector has to deal with. patient is for those that are repeated
-// also where the server answers that it is not ready. drop gets a result that
-// came when the request had been given up.
+// attempt repeats a request until it gets a response: success, or an error that the
+// reflector has to handle. patient also repeats requests that the server rejects
+// because it is not ready. drop receives a result that arrives after the request was
+// given up.
 func attempt[T any](ctx context.Context, in *informer, verb string, patient bool, request func(context.Context) (T, error), drop func(T)) (T, error) {
 	var none T
 	pause := time.Duration(0)
@@ -154,7 +153,8 @@ func attempt[T any](ctx context.Context, in *informer, verb string, patient bool
 			return none, err
 		}
 		pause = min(max(2*pause, retryFirst), retryMost)
-		// The context of a watch is its life: it is left alone once there is one.
+		// The context of a watch is its lifetime: it is not canceled once the watch
+		// exists.
 		once, cancel := context.WithCancel(ctx)
 		forget := in.contact.onFound(cancel)
 		result, err := request(once)
@@ -194,7 +194,7 @@ func attempt[T any](ctx context.Context, in *informer, verb string, patient bool
 			return none, err
 		case unanswered(err):
 			if !inTime {
-				continue // given up, because the server is back
+				continue // canceled, because the server is reachable again
 			}
 			in.fails(verb, err)
 			in.contact.lost(err)
@@ -205,7 +205,7 @@ func attempt[T any](ctx context.Context, in *informer, verb string, patient bool
 	}
 }
 
-// tee is a watch that shows what passes.
+// tee is a watch that reports what passes.
 type tee struct {
 	in      *informer
 	from    watch.Interface
@@ -239,7 +239,7 @@ func (t *tee) run() {
 	}
 }
 
-// see takes note of an event, and gives what the reflector is to have of it.
+// see records an event and returns what the reflector receives.
 func (t *tee) see(e watch.Event) watch.Event {
 	t.in.contact.heard()
 	switch e.Type {
@@ -257,8 +257,9 @@ func (t *tee) see(e watch.Event) watch.Event {
 			return e
 		}
 		if reason := t.in.wentBack(m.GetResourceVersion()); reason != "" && !t.initial {
-			// What the cache holds may never have been, as far as the server knows, and no
-			// watch will tell. As expired, it is listed again.
+			// As far as the server knows, the cached state may never have existed, and
+			// no watch will correct it. It is reported as expired, so that the
+			// reflector relists.
 			t.failed = true
 			t.in.ended(reason)
 			expired := apierrors.NewResourceExpired(reason).Status()
@@ -284,8 +285,8 @@ func (t *tee) see(e watch.Event) watch.Event {
 	return e
 }
 
-// conceal takes the values out of a Secret before anybody has it. managedFields
-// stay: they name fields only.
+// conceal removes the values of a Secret before it is stored. managedFields stay: they
+// contain only field names.
 func conceal(u *unstructured.Unstructured) {
 	managed, found, _ := unstructured.NestedFieldNoCopy(u.Object, "metadata", "managedFields")
 	u.Object = redact.Redact(state.Ref{Version: "v1", Resource: "secrets"}, u.Object)
@@ -294,7 +295,7 @@ func conceal(u *unstructured.Unstructured) {
 	}
 }
 
-// refusals space out what the server refuses.
+// refusals delays retries of requests that the server rejects.
 type refusals struct {
 	mu    sync.Mutex
 	until map[string]time.Time
@@ -320,7 +321,7 @@ func (r *refusals) clear(verb string) {
 	delete(r.until, verb)
 }
 
-// holds reports whether the last answer to a verb was a refusal.
+// holds reports whether the last response to a verb was a rejection.
 func (r *refusals) holds(verb string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -328,7 +329,7 @@ func (r *refusals) holds(verb string) bool {
 	return held
 }
 
-// retry lets the next attempts go at once.
+// retry allows the next attempts immediately.
 func (r *refusals) retry() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -338,7 +339,7 @@ func (r *refusals) retry() {
 	r.again = make(chan struct{})
 }
 
-// wait waits for the end of a refusal, and for at least a pause.
+// wait waits for the end of a rejection's delay, and at least for a pause.
 func (r *refusals) wait(ctx context.Context, verb string, pause time.Duration) error {
 	r.mu.Lock()
 	again := r.again

@@ -13,54 +13,51 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
-// SortKey is what rows are sorted by. Equal ones are in the order of namespace
-// and name.
+// SortKey is the sort order of rows. Equal rows are ordered by namespace and name.
 type SortKey string
 
 const (
-	// ByNamespace sorts by namespace, then name; it is what the zero SortKey
-	// means.
+	// ByNamespace sorts by namespace, then name; it is equal to the zero SortKey.
 	ByNamespace SortKey = "namespace"
 	ByName      SortKey = "name"
-	// ByAge has the youngest first.
+	// ByAge sorts the youngest first.
 	ByAge SortKey = "age"
-	// ByVersion sorts by resourceVersion as a number; what is none is a zero.
+	// ByVersion sorts by resourceVersion as a number; other values count as zero.
 	ByVersion SortKey = "resourceVersion"
-	// ByChange has what changed last first; what has not changed since the
-	// informer listed it comes at the end.
+	// ByChange sorts the latest change first; objects without a change since the list
+	// come last.
 	ByChange SortKey = "changed"
 )
 
-// Match is how a Query's Text is compared.
+// Match is how a Query's Text is matched.
 type Match string
 
 const (
-	// MatchText looks for it without regard to case. It is what the zero Match
-	// means.
+	// MatchText searches case-insensitively. It is equal to the zero Match.
 	MatchText Match = "text"
 	// MatchRegexp is Go's regexp; (?i) is not set.
 	MatchRegexp Match = "regexp"
-	// MatchFuzzy looks for its letters in their order, anything between them,
-	// without regard to case.
+	// MatchFuzzy searches for the characters in this order with anything between them,
+	// case-insensitively.
 	MatchFuzzy Match = "fuzzy"
 )
 
-// Query chooses and sorts rows. The zero Query is all, by namespace and name. It
+// Query selects and sorts rows. The zero Query selects all, by namespace and name. It
 // is comparable: equal queries share a view.
 type Query struct {
-	// Text is looked for in "namespace/name" as Match says. Invert keeps what
-	// does not have it.
+	// Text is matched with "namespace/name" as Match specifies. Invert selects the rows
+	// that do not match.
 	Text   string
 	Match  Match
 	Invert bool
-	// Labels is a label selector as kubectl's -l takes it.
+	// Labels is a label selector as in kubectl's -l.
 	Labels     string
 	Sort       SortKey
 	Descending bool
 }
 
-// compile gives what chooses, nil for everything, and what sorts; the direction
-// is left to the reader.
+// compile returns the filter, nil for everything, and the order; the reader handles the
+// direction.
 func (q Query) compile() (keep func(*item) bool, order func(a, b *item) int, err error) {
 	var tests []func(*item) bool
 	if q.Text != "" {
@@ -140,30 +137,30 @@ func (s SortKey) order() (func(a, b *item) int, error) {
 }
 
 const (
-	// maxViews is how many views of one informer are kept besides the one by
-	// namespace and name.
+	// maxViews is how many views of one informer are kept besides the one by namespace
+	// and name.
 	maxViews = 4
-	// buildStep is how many objects are looked at between two looks at the lock;
-	// a view of as few is built at once.
+	// buildStep is how many objects are processed before the lock is released; smaller
+	// views are built synchronously.
 	buildStep = 1000
 )
 
-// view is a filtered and sorted part of an index. Its fields are guarded by
-// index.mu but for those that say otherwise.
+// view is a filtered and sorted part of an index. Its fields are guarded by index.mu
+// except where noted.
 type view struct {
 	query Query // without the direction
 	keep  func(*item) bool
 	rows  *btree.BTreeG[*item]
 	order func(a, b *item) int
-	// built: every object has been looked at; seen counts until then.
+	// built: every object has been processed; seen counts until then.
 	built bool
 	seen  int
 
-	used    atomic.Uint64 // index.clock when it was read last
+	used    atomic.Uint64 // index.clock at the last read
 	dropped atomic.Bool
 }
 
-// replace keeps up with a change; old or now is nil.
+// replace applies a change; old or now is nil.
 func (v *view) replace(old, now *item) {
 	if old != nil {
 		v.rows.Delete(old)
@@ -173,7 +170,7 @@ func (v *view) replace(old, now *item) {
 	}
 }
 
-// view gives the view of a query, and begins to build it where there is none.
+// view returns the view of a query and starts building it if necessary.
 func (x *index) view(q Query) (*view, error) {
 	q.Descending = false
 	if q.Sort == "" {
@@ -227,7 +224,7 @@ func (x *index) view(q Query) (*view, error) {
 	return v, nil
 }
 
-// known is called with the lock held for reading.
+// known must be called with the lock held for reading.
 func (x *index) known(q Query) *view {
 	for _, v := range x.views {
 		if v.query == q {
@@ -238,8 +235,8 @@ func (x *index) known(q Query) *view {
 	return nil
 }
 
-// build looks at every object that was there when the view was made. What has
-// changed since has been put in, or left out, by replace.
+// build processes every object that existed when the view was created. replace has
+// applied later changes.
 func (x *index) build(v *view, was *btree.BTreeG[*item]) {
 	defer x.building.Done()
 	var found []*item
@@ -270,8 +267,8 @@ func (x *index) build(v *view, was *btree.BTreeG[*item]) {
 	settle(true)
 }
 
-// page gives the items of a window, how many there are, and how far the view has
-// been built.
+// page returns the items of a window, their total number, and the progress of building
+// the view.
 func (x *index) page(q Query, offset, n int) (items []*item, total, seen, of int, err error) {
 	rows, v, err := x.rows(q)
 	if err != nil {
@@ -301,7 +298,7 @@ func (x *index) page(q Query, offset, n int) (items []*item, total, seen, of int
 	return items, total, seen, of, nil
 }
 
-// rows gives nil for what the index itself is the view of.
+// rows returns nil for the view that is the index itself.
 func (x *index) rows(q Query) (*btree.BTreeG[*item], *view, error) {
 	if q.Text == "" && q.Labels == "" && (q.Sort == "" || q.Sort == ByNamespace) {
 		return nil, nil, nil
@@ -313,7 +310,7 @@ func (x *index) rows(q Query) (*btree.BTreeG[*item], *view, error) {
 	return v.rows, v, nil
 }
 
-// place finds where an object stands in a view.
+// place finds the position of an object in a view.
 func (x *index) place(q Query, namespace, name string) (int, bool) {
 	rows, v, err := x.rows(q)
 	if err != nil {

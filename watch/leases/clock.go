@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// tolerated is the difference between two clocks that is not worth a word: the
-// Date header has whole seconds, and an answer takes time.
+// tolerated is the difference between two clocks that is ignored: the Date header has a
+// resolution of one second, and responses take time.
 const tolerated = 3 * time.Second
 
-// Clock tells the time by the API server's clock, as far as its answers showed
-// it: leases are judged by that, so that a laptop whose clock is wrong does not
-// call every lease expired. It may be used by any number of goroutines.
+// Clock tells the time of the API server, derived from its responses: leases are
+// compared with that, so that a wrong local clock does not make every lease look
+// expired. It is safe for concurrent use.
 type Clock struct {
 	now func() time.Time
 
@@ -21,10 +21,10 @@ type Clock struct {
 	seen   bool
 }
 
-// NewClock makes a Clock that counts from a local one.
+// NewClock returns a Clock based on a local one.
 func NewClock(now func() time.Time) *Clock { return &Clock{now: now} }
 
-// Wrap is for rest.Config.Wrap: it reads the Date of each answer.
+// Wrap is for rest.Config.Wrap: it reads the Date of each response.
 func (c *Clock) Wrap(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(req *http.Request) (*http.Response, error) {
 		resp, err := next.RoundTrip(req)
@@ -52,8 +52,8 @@ func (c *Clock) see(date string) {
 // Now is the time.
 func (c *Clock) Now() time.Time { return c.now().Add(c.Offset()) }
 
-// Offset is how far the server's clock is before the local one, or behind it if
-// negative; zero where the difference is small or nothing is known yet.
+// Offset is how far the server's clock is ahead of the local one, or behind it if
+// negative; zero if the difference is small or unknown.
 func (c *Clock) Offset() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()

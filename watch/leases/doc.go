@@ -1,18 +1,19 @@
-// Package leases reads Leases (coordination.k8s.io/v1): their holders, since when and until
-// when they hold them, and which Pod or Node the holder is.
+// Package leases reads Leases (coordination.k8s.io/v1): their holders, when they were
+// acquired and when they expire, and which Pod or Node the holder is.
 //
-// A Lease contains a string that the holder chose as its identity. Upstream's components and
-// controller-runtime write the host name, an underscore and a UUID; others write only the name
-// of the pod. A process on the host network has the host's name, any other one the name of its
-// pod. So the part before the underscore is searched for among the pods first and among the
-// nodes second. For a node, the pod on it that most likely wrote the lease is chosen, and
-// state.LeaseHolder.By names the evidence. Every guess is marked as one.
+// A Lease identifies its holder by a string that the holder chose. Upstream's
+// components and controller-runtime write the host name, an underscore and a UUID;
+// others write the pod name only. In a process with host networking the host name is
+// the node's, in others it is the pod's. So the part before the underscore is looked up
+// among the pods first and among the nodes second; for a node, the pod on it that most
+// likely wrote the lease is chosen. state.LeaseHolder.By records how the holder was
+// determined.
 //
-// The number of requests is small and does not depend on the size of the cluster: one list of
-// leases, and one or two requests by name for each host in a lease that is not a node's
-// heartbeat. What the user may not read becomes a gap that is reported, not an error.
+// The number of requests is small and does not grow with the cluster: one list of
+// leases, and for each host named by a lease (except node heartbeats) one or two
+// requests by name. What the user cannot read becomes a reported gap, not an error.
 //
-// Times come from the writers: a Lease is expired when its duration has passed since
-// renewTime, which uses the clock of the holder. Clock measures the difference between the
-// clock of the API server and the local one, to correct at least for the local one.
+// Times are written by the holders: a Lease is expired when its duration has passed
+// since renewTime, by the holder's clock. Clock corrects the difference between the
+// local clock and the API server's.
 package leases

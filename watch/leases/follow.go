@@ -14,25 +14,25 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
-// Change is what became of a lease.
+// Change is the change of a lease.
 type Change struct {
 	Lease state.LeaseStatus
-	// What says it in words: "held by web-1", "expired", "renewed", "deleted".
+	// What describes it: "held by web-1", "expired", "renewed", "deleted".
 	What string
-	// Renewal is set where nothing changed but the time.
+	// Renewal is set if only the time changed.
 	Renewal bool
-	// Deleted is set where the lease is gone: Lease is what it was.
+	// Deleted is set if the lease was deleted; Lease is its last state.
 	Deleted bool
 }
 
-// FollowOptions shape a Follow.
+// FollowOptions control a Follow.
 type FollowOptions struct {
-	// Now is the clock that leases are judged by.
+	// Now is the clock used to determine lease states.
 	Now func() time.Time
 	// After waits as time.After does.
 	After func(time.Duration) <-chan time.Time
-	// Lost is told when the server is lost and tried again, once until it is
-	// back.
+	// Lost is called when the server becomes unreachable, once until it is reachable
+	// again.
 	Lost func(error)
 }
 
@@ -43,9 +43,9 @@ const (
 	retryAfter = 2 * time.Second
 )
 
-// Follow calls changed for each change of the leases since a List, until ctx
-// ends, which is no error, or the server refuses. Leases also change without
-// a write: they expire. It calls changed on its own goroutine, one at a time.
+// Follow calls changed for each change of the leases since a List, until ctx ends,
+// which is not an error, or the server rejects the request. Leases also change without
+// a write: they expire. It calls changed sequentially on its own goroutine.
 func (r *Reader) Follow(ctx context.Context, q Query, listed []state.LeaseStatus, resourceVersion string, options FollowOptions, changed func(Change) error) error {
 	t := newTracker(listed, options.Now())
 	for {
@@ -90,13 +90,13 @@ func (r *Reader) Follow(ctx context.Context, q Query, listed []state.LeaseStatus
 
 func refused(err error) bool { return apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) }
 
-// stopError ends Follow, where others begin the watch anew.
+// stopError ends Follow; other errors restart the watch.
 type stopError struct{ err error }
 
 func (e *stopError) Error() string { return e.err.Error() }
 
-// watch reports changes until the watch ends: nil where the server ended it, as
-// it does every few minutes.
+// watch reports changes until the watch ends: nil if the server closed it, which it
+// does every few minutes.
 func (r *Reader) watch(ctx context.Context, q Query, resourceVersion string, t *tracker, options FollowOptions, changed func(Change) error) error {
 	selected := q.listOptions()
 	selected.ResourceVersion = resourceVersion
@@ -152,7 +152,7 @@ func (r *Reader) watch(ctx context.Context, q Query, resourceVersion string, t *
 	}
 }
 
-// tracker knows the leases as last seen and tells what changed.
+// tracker stores the last state of the leases and computes changes.
 type tracker struct {
 	leases map[string]state.LeaseStatus
 }
@@ -165,7 +165,7 @@ func newTracker(listed []state.LeaseStatus, now time.Time) *tracker {
 	return t
 }
 
-// see takes in a lease as the server shows it now.
+// see processes a lease as the server returned it.
 func (t *tracker) see(l state.LeaseStatus, deleted bool, now time.Time) (Change, bool) {
 	l = l.At(now)
 	old, known := t.leases[key(l)]
@@ -201,7 +201,7 @@ func (t *tracker) see(l state.LeaseStatus, deleted bool, now time.Time) (Change,
 	return change, true
 }
 
-// next is the first time at which a lease expires.
+// next is the earliest time at which a lease expires.
 func (t *tracker) next() (first time.Time, some bool) {
 	for _, l := range t.leases {
 		if l.State == state.LeaseHeld && (!some || l.ExpiryTime.Before(first)) {
@@ -211,7 +211,7 @@ func (t *tracker) next() (first time.Time, some bool) {
 	return first, some
 }
 
-// expire gives the leases that have run out since they were last judged.
+// expire returns the leases that have expired since the last check.
 func (t *tracker) expire(now time.Time) []Change {
 	var out []Change
 	for id, old := range t.leases {
@@ -225,7 +225,7 @@ func (t *tracker) expire(now time.Time) []Change {
 	return out
 }
 
-// replace takes in a new list.
+// replace processes a new list.
 func (t *tracker) replace(listed []state.LeaseStatus, now time.Time) []Change {
 	var out []Change
 	seen := map[string]bool{}

@@ -24,18 +24,18 @@ const NodeNamespace = "kube-node-lease"
 // systemNamespace is where the control plane keeps its leases.
 const systemNamespace = "kube-system"
 
-// Query chooses leases.
+// Query selects leases.
 type Query struct {
-	// Namespace is empty for all.
+	// Namespace is empty for all namespaces.
 	Namespace string
-	// Names is empty for all. Without a namespace they are looked for in each.
+	// Names is empty for all names. Without a namespace they are looked up in all
+	// namespaces.
 	Names []string
 	// Selector is a label selector; empty for all.
 	Selector string
 }
 
-// listOptions asks the server for no more than needed: it selects by name where
-// there is one.
+// listOptions requests no more than needed: a single name is selected by the server.
 func (q Query) listOptions() metav1.ListOptions {
 	options := metav1.ListOptions{LabelSelector: q.Selector}
 	if len(q.Names) == 1 {
@@ -48,8 +48,7 @@ func (q Query) wants(name string) bool {
 	return len(q.Names) == 0 || slices.Contains(q.Names, name)
 }
 
-// Reader reads the leases of one cluster. It may be used by any number of
-// goroutines.
+// Reader reads the leases of one cluster. It is safe for concurrent use.
 type Reader struct {
 	client kubernetes.Interface
 }
@@ -57,9 +56,8 @@ type Reader struct {
 // NewReader makes a Reader.
 func NewReader(client kubernetes.Interface) *Reader { return &Reader{client: client} }
 
-// List gives the leases, neither judged nor resolved: see state.LeaseStatus.At
-// and Resolve. resourceVersion is the list's, to Follow
-// from.
+// List returns the leases without state and holder: see state.LeaseStatus.At and
+// Resolve. resourceVersion is the list's, for Follow.
 func (r *Reader) List(ctx context.Context, q Query) (found []state.LeaseStatus, resourceVersion string, err error) {
 	list := pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 		page, err := r.client.CoordinationV1().Leases(q.Namespace).List(ctx, options)
@@ -80,8 +78,8 @@ func (r *Reader) List(ctx context.Context, q Query) (found []state.LeaseStatus, 
 	return found, resourceVersion, nil
 }
 
-// Candidates gives the LeaseCandidates of coordinated leader election, from the
-// newest version that is served. A cluster that serves none has none.
+// Candidates returns the LeaseCandidates of coordinated leader election, in the newest
+// served version; none if the cluster serves none.
 func (r *Reader) Candidates(ctx context.Context, q Query) ([]state.LeaseCandidate, error) {
 	var found []state.LeaseCandidate
 	list, err := r.client.CoordinationV1beta1().LeaseCandidates(q.Namespace).List(ctx, metav1.ListOptions{})
@@ -119,7 +117,7 @@ func (r *Reader) Candidates(ctx context.Context, q Query) ([]state.LeaseCandidat
 	return found, nil
 }
 
-// timeOf is in UTC, in the microseconds of the API.
+// timeOf is in UTC, with the API's resolution of microseconds.
 func timeOf(t *metav1.MicroTime) time.Time {
 	if t == nil {
 		return time.Time{}
@@ -127,7 +125,7 @@ func timeOf(t *metav1.MicroTime) time.Time {
 	return t.UTC()
 }
 
-// Missing names those of the query's names that were not found.
+// Missing are the names of the query that were not found.
 func Missing(q Query, found []state.LeaseStatus) []string {
 	var missing []string
 	for _, name := range q.Names {
@@ -176,9 +174,8 @@ func classOf(lease *coordinationv1.Lease) state.LeaseClass {
 	return state.LeaseOfWorkload
 }
 
-// Sort puts expired leases first, and among equals those of the control plane,
-// then workloads, then nodes; each by context, namespace and name. The leases
-// must have been judged.
+// Sort orders expired leases first, then those of the control plane, of workloads and
+// of nodes; each by context, namespace and name. Their State must be set.
 func Sort(list []state.LeaseStatus) {
 	classes := []state.LeaseClass{state.LeaseOfControlPlane, state.LeaseOfWorkload, state.LeaseOfNode}
 	slices.SortStableFunc(list, func(a, b state.LeaseStatus) int {
@@ -199,12 +196,12 @@ func order(later bool) int {
 	return 0
 }
 
-// Host is the part of a holder's identity that names a machine or a pod: what
-// stands before the underscore, if what follows it is a UUID or the like.
+// Host is the part of a holder's identity that names a machine or pod: the part before
+// the underscore, if a UUID or similar follows.
 func Host(identity string) string {
 	host, _, _ := strings.Cut(identity, "_")
 	return host
 }
 
-// key tells leases apart, within one cluster.
+// key identifies a lease within one cluster.
 func key(l state.LeaseStatus) string { return l.Namespace + "/" + l.Name }

@@ -21,19 +21,20 @@ import (
 const (
 	// parallel bounds the requests in flight while holders are resolved.
 	parallel = 8
-	// mirrorAnnotation marks the API server's picture of a static pod.
+	// mirrorAnnotation marks the mirror pod of a static pod.
 	mirrorAnnotation = "kubernetes.io/config.mirror"
-	// maxHostName is where the kubelet cuts a pod's host name
-	// (k8s.io/kubernetes v1.37.1 pkg/kubelet/kubelet_pods.go, GeneratePodHostNameAndDomain).
+	// maxHostName is the length at which the kubelet truncates a pod's host name
+	// (k8s.io/kubernetes v1.37.1 pkg/kubelet/kubelet_pods.go,
+	// GeneratePodHostNameAndDomain).
 	maxHostName = 63
-	// nearlyCut is the shortest host name that is taken for a cut one: dashes and
-	// dots at the cut go as well, of which names have few in a row.
+	// nearlyCut is the shortest host name that is considered truncated: trailing dashes
+	// and dots are removed as well, of which names have few in a row.
 	nearlyCut = maxHostName - 4
 )
 
-// Resolver finds the Pods and Nodes behind the holders of leases. It remembers
-// what it found for each identity, so that following leases costs requests only
-// where a new holder appears. It may be used by any number of goroutines.
+// Resolver finds the Pods and Nodes behind the holders of leases. It caches the result
+// for each identity, so that following leases sends requests only for new holders. It
+// is safe for concurrent use.
 type Resolver struct {
 	reader *Reader
 
@@ -42,12 +43,12 @@ type Resolver struct {
 	gaps  map[string]error
 }
 
-// NewResolver makes a Resolver for the reader's cluster.
+// NewResolver returns a Resolver for the reader's cluster.
 func NewResolver(reader *Reader) *Resolver {
 	return &Resolver{reader: reader, known: map[string]*state.LeaseHolder{}, gaps: map[string]error{}}
 }
 
-// Resolve fills in the Holder of each lease. What cannot be found stays nil.
+// Resolve sets the Holder of each lease. It stays nil if none is found.
 func (r *Resolver) Resolve(ctx context.Context, list []state.LeaseStatus) {
 	var wg sync.WaitGroup
 	slots := make(chan struct{}, parallel)
@@ -80,8 +81,8 @@ func (r *Resolver) Resolve(ctx context.Context, list []state.LeaseStatus) {
 	wg.Wait()
 }
 
-// Gaps are the errors that kept holders from being found, one for each type
-// that could not be read, by the plural of the type.
+// Gaps are the errors because of which holders were not found, one per type, by the
+// plural of the type.
 func (r *Resolver) Gaps() map[string]error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -92,7 +93,7 @@ func (r *Resolver) Gaps() map[string]error {
 	return out
 }
 
-// gap remembers an error. An object that is not there is none.
+// gap records an error. An object that does not exist is not a gap.
 func (r *Resolver) gap(what string, err error) {
 	if err == nil || apierrors.IsNotFound(err) {
 		return
@@ -121,10 +122,10 @@ func (r *Resolver) resolve(ctx context.Context, l state.LeaseStatus) *state.Leas
 	return nil
 }
 
-// pod looks for the pod that a host name is of.
+// pod looks up the pod with a host name.
 func (r *Resolver) pod(ctx context.Context, l state.LeaseStatus, host string) *state.LeaseHolder {
 	if len(validation.IsDNS1123Subdomain(host)) > 0 {
-		return nil // no pod can be called so
+		return nil // no pod can have this name
 	}
 	pods, err := r.podsNamed(ctx, host, l.Namespace)
 	r.gap("pods", err)
@@ -139,7 +140,7 @@ func (r *Resolver) pod(ctx context.Context, l state.LeaseStatus, host string) *s
 	case len(host) < nearlyCut:
 		return nil
 	}
-	// The name of a pod may be longer than that of its host.
+	// A pod's name may be longer than its host name.
 	list, err := r.reader.client.CoreV1().Pods(l.Namespace).List(ctx, metav1.ListOptions{ResourceVersion: "0"})
 	r.gap("pods", err)
 	if err != nil {
@@ -155,11 +156,10 @@ func (r *Resolver) pod(ctx context.Context, l state.LeaseStatus, host string) *s
 	return podHolder(pods[0], fmt.Sprintf("first 63 characters of the pod name, shared by %d pods", len(pods)))
 }
 
-// cutName is the host name of a pod whose name is too long for one.
+// cutName is the host name of a pod whose name is too long.
 func cutName(name string) string { return strings.TrimRight(name[:maxHostName], "-.") }
 
-// podsNamed asks for the pods of a name in every namespace, or, where that is
-// not allowed, in one.
+// podsNamed looks up pods by name in all namespaces or, if that is forbidden, in one.
 func (r *Resolver) podsNamed(ctx context.Context, name, namespace string) ([]corev1.Pod, error) {
 	options := metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name", name).String(), ResourceVersion: "0"}
 	list, err := r.reader.client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, options)
@@ -172,8 +172,8 @@ func (r *Resolver) podsNamed(ctx context.Context, name, namespace string) ([]cor
 	return slices.DeleteFunc(list.Items, func(p corev1.Pod) bool { return p.Name != name }), nil
 }
 
-// node looks for the node that a host name is of: by its name, or by the label
-// of its host's name where the two differ.
+// node looks up the node with a host name: by its name, or by its host name label if
+// they differ.
 func (r *Resolver) node(ctx context.Context, host string) *corev1.Node {
 	if len(validation.IsDNS1123Subdomain(host)) > 0 {
 		return nil
@@ -195,8 +195,8 @@ func (r *Resolver) node(ctx context.Context, host string) *corev1.Node {
 	return &list.Items[0]
 }
 
-// onNode chooses among the pods on the network of a node the one that wrote the
-// lease, if one stands out.
+// onNode chooses, among the pods with host networking on a node, the one that wrote the
+// lease, if it is unambiguous.
 func (r *Resolver) onNode(ctx context.Context, l state.LeaseStatus, node *corev1.Node, by string) *state.LeaseHolder {
 	options := metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("spec.nodeName", node.Name).String(), ResourceVersion: "0"}
 	list, err := r.reader.client.CoreV1().Pods(l.Namespace).List(ctx, options)
@@ -219,10 +219,9 @@ func (r *Resolver) onNode(ctx context.Context, l state.LeaseStatus, node *corev1
 	return podHolder(*pod, by+", "+why)
 }
 
-// likeliest chooses the pod on a node's network that most likely wrote a lease:
-// the static pod named for the lease and the node, as kubeadm and its kin name
-// those of the control plane; else the only one named for the lease; else the
-// only one there is.
+// likeliest chooses the pod with host networking that most likely wrote a lease: the
+// static pod named after the lease and the node, as kubeadm and similar tools name
+// control plane pods; else the only pod named after the lease; else the only pod.
 func likeliest(l state.LeaseStatus, pods []corev1.Pod, node string) (*corev1.Pod, string) {
 	component := l.Name
 	if l.HostName != "" {

@@ -9,13 +9,12 @@ import (
 	"strings"
 )
 
-// ErrExists is why a file was not written: there is one, and it was not said
-// that it may go.
+// ErrExists is returned if the file exists and replacing it was not requested.
 var ErrExists = errors.New("file exists")
 
-// create makes a file that only this user can read. An existing one stays as it
-// is; with replace a new one takes its name, so that whoever has the old one open
-// or linked keeps it. What is no ordinary file is never replaced.
+// create creates a file that only this user can read. An existing file is left
+// unchanged; with replace, a new file takes its name, so that whoever has the old one
+// open or linked keeps it. Files that are not regular are never replaced.
 func create(path string, replace bool) (*os.File, error) {
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL|os.O_APPEND, 0o600)
 	switch info, statErr := os.Lstat(path); {
@@ -56,5 +55,5 @@ func exchange(path string) (*os.File, error) {
 	return file, nil
 }
 
-// compressed tells by a file's name whether it is to be.
+// compressed reports, by a file's name, whether to compress it.
 func compressed(path string) bool { return !strings.HasSuffix(path, ".jsonl") }

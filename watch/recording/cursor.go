@@ -7,11 +7,11 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
-// cachedChunks is how many decoded chunks a Player keeps: the one it plays, and
-// its neighbours for stepping to and fro.
+// cachedChunks is how many decoded chunks a Player keeps: the current one and its
+// neighbours, for stepping in both directions.
 const cachedChunks = 4
 
-// cursor is what was made last: the next move is most often a small one.
+// cursor caches the last results: the next move is most often a small one.
 type cursor struct {
 	place    int
 	snapshot *state.Snapshot
@@ -23,7 +23,7 @@ type decoded struct {
 	entries []state.Entry
 }
 
-// chunkNumber gives a chunk of the index, and its entries. The caller holds move.
+// chunkNumber returns a chunk of the index and its entries. The caller holds move.
 func (p *Player) chunkNumber(n int) (chunk, []state.Entry, error) {
 	p.mu.Lock()
 	c := p.index.chunks[n]
@@ -47,8 +47,8 @@ func (p *Player) chunkNumber(n int) (chunk, []state.Entry, error) {
 	return c, entries, nil
 }
 
-// placeAt is the place after the last entry that is not after a time. The caller
-// holds move.
+// placeAt returns the place after the last entry that is not after the given time. The
+// caller holds move.
 func (p *Player) placeAt(t time.Time) (int, error) {
 	p.mu.Lock()
 	n, size := p.index.chunkAt(t), p.index.size
@@ -73,7 +73,7 @@ func (p *Player) placeAt(t time.Time) (int, error) {
 	return c.first + c.size, nil
 }
 
-// timeOf is the time of the last entry before a place. The caller holds move.
+// timeOf returns the time of the last entry before a place. The caller holds move.
 func (p *Player) timeOf(place int) (time.Time, error) {
 	if place == 0 {
 		p.mu.Lock()
@@ -94,8 +94,8 @@ func (p *Player) timeOf(place int) (time.Time, error) {
 	return at, nil
 }
 
-// stateAt folds up to a place, from the nearest snapshot before it. The caller
-// holds move.
+// stateAt folds up to a place from the nearest snapshot before it. The caller holds
+// move.
 func (p *Player) stateAt(place int) (*state.Snapshot, error) {
 	p.mu.Lock()
 	from, snapshot := 0, p.index.base
@@ -121,7 +121,7 @@ func (p *Player) stateAt(place int) (*state.Snapshot, error) {
 	return snapshot, nil
 }
 
-// entries gives those from one place to another. The caller holds move.
+// entries returns the entries between two places. The caller holds move.
 func (p *Player) entries(from, to int) ([]state.Entry, error) {
 	out := make([]state.Entry, 0, to-from)
 	err := p.each(from, to, func(entries []state.Entry) { out = append(out, entries...) })
@@ -131,8 +131,7 @@ func (p *Player) entries(from, to int) ([]state.Entry, error) {
 	return out, nil
 }
 
-// each hands out the entries from one place to another, chunk by chunk. The caller
-// holds move.
+// each passes on the entries between two places, chunk by chunk. The caller holds move.
 func (p *Player) each(from, to int, do func([]state.Entry)) error {
 	for from < to {
 		p.mu.Lock()
@@ -149,8 +148,8 @@ func (p *Player) each(from, to int, do func([]state.Entry)) error {
 	return nil
 }
 
-// goEntry goes to a place, and shows the time of the entry before it. The caller
-// holds move.
+// goEntry moves to a place, with the time of the entry before it. The caller holds
+// move.
 func (p *Player) goEntry(place int) error {
 	at, err := p.timeOf(place)
 	if err != nil {

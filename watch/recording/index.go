@@ -17,29 +17,29 @@ import (
 )
 
 const (
-	// chunkEntries is how many entries are decoded to get at one of them.
+	// chunkEntries is how many entries are decoded to access one of them.
 	chunkEntries = 512
-	// maxCheckpoints bounds the snapshots that an index keeps. A longer recording
-	// keeps one per several chunks.
+	// maxCheckpoints bounds the snapshots that an index keeps. A longer recording keeps
+	// one per several chunks.
 	maxCheckpoints = 2048
 )
 
-// index is a recording in memory: its lines in compressed chunks, and the state
-// before some of them. Snapshots share what did not change, so that one more
-// costs about what changed in between.
+// index is a recording in memory: its lines in compressed chunks, and the state before
+// some of them. Snapshots share unchanged parts, so that each costs about as much as
+// the changes since the previous one.
 //
-// A place in a recording is the number of entries before it: 0 is before the
-// first. Time never goes back: an entry that is dated before its predecessor, or
-// not at all, is taken to be of the same time.
+// A place in a recording is the number of entries before it: 0 is before the first.
+// Time never goes backwards: an entry without a date, or dated before its predecessor,
+// counts as being of the same time.
 type index struct {
 	chunks []chunk
 	// base is the state before the first entry.
 	base *state.Snapshot
-	// stride: every so many chunks one has its snapshot.
+	// stride: one chunk in this many has a snapshot.
 	stride int
 	// limit is maxCheckpoints.
 	limit int
-	// errors are the places after the entries that tell of an error.
+	// errors are the places after the entries that report an error.
 	errors []int
 	start  time.Time
 	end    time.Time
@@ -56,14 +56,14 @@ type chunk struct {
 	before      *state.Snapshot
 }
 
-// piece is a decoded chunk on its way into an index.
+// piece is a decoded chunk to be added to an index.
 type piece struct {
 	entries []state.Entry
 	lines   []byte
 }
 
-// load reads a recording to its end and hands each chunk to add, in order.
-// Decoding, which is most of the work, is done on every core.
+// load reads a recording to its end and passes each chunk to add, in order. Decoding,
+// which is most of the work, uses all cores.
 func load(ctx context.Context, r *Reader, add func(piece) error) error {
 	packer, err := newPacker()
 	if err != nil {
@@ -124,8 +124,8 @@ func readLines(r *Reader) ([][]byte, error) {
 	return lines, nil
 }
 
-// pack decodes lines, and compresses them. A line is written with its length
-// before it; one that was too long has none.
+// pack decodes lines and compresses them. Each line is preceded by its length; a line
+// that was too long has none.
 func pack(lines [][]byte, packer *zstd.Encoder) piece {
 	p := piece{entries: make([]state.Entry, len(lines))}
 	var text []byte
@@ -138,8 +138,8 @@ func pack(lines [][]byte, packer *zstd.Encoder) piece {
 	return p
 }
 
-// newPacker makes what compresses the chunks of a recording, as many at once as there
-// are cores. Making one for each chunk costs more than compressing a few entries.
+// newPacker returns compressors for as many chunks at once as there are cores. Creating
+// one per chunk costs more than compressing a few entries.
 func newPacker() (*zstd.Encoder, error) {
 	packer, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithLowerEncoderMem(true))
 	if err != nil {
@@ -148,7 +148,7 @@ func newPacker() (*zstd.Encoder, error) {
 	return packer, nil
 }
 
-// unpack gives the entries of a chunk again.
+// unpack returns the entries of a chunk.
 func unpack(c chunk) ([]state.Entry, error) {
 	decoder, err := zstd.NewReader(bytes.NewReader(c.lines), zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true))
 	if err != nil {
@@ -169,7 +169,7 @@ func unpack(c chunk) ([]state.Entry, error) {
 	return entries[len(entries)-c.size:], nil
 }
 
-// add takes over a chunk.
+// add adds a chunk.
 func (x *index) add(p piece) {
 	entries := p.entries
 	if x.size == 0 {
@@ -226,7 +226,7 @@ func isCheckpoint(e state.Entry) bool {
 	return is
 }
 
-// isError reports whether an entry tells that something went wrong.
+// isError reports whether an entry reports an error.
 func isError(e state.Event) bool {
 	switch e := e.(type) {
 	case state.KeyFinished:
@@ -241,7 +241,7 @@ func isError(e state.Event) bool {
 	return false
 }
 
-// chunkOf is the number of the chunk with the entry at an index from 0.
+// chunkOf is the number of the chunk that contains the entry at an index from 0.
 func (x *index) chunkOf(entry int) int {
 	n, _ := slices.BinarySearchFunc(x.chunks, entry, func(c chunk, entry int) int {
 		if c.first+c.size > entry {
@@ -252,8 +252,8 @@ func (x *index) chunkOf(entry int) int {
 	return n
 }
 
-// chunkAt is the number of the first chunk that ends after a time; the number of
-// chunks where none does.
+// chunkAt is the number of the first chunk that ends after a time; the number of chunks
+// if none does.
 func (x *index) chunkAt(t time.Time) int {
 	n, _ := slices.BinarySearchFunc(x.chunks, t, func(c chunk, t time.Time) int {
 		if c.end.After(t) {

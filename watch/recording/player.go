@@ -21,20 +21,20 @@ const (
 // playInterval is the time between two snapshots while it plays.
 const playInterval = 100 * time.Millisecond
 
-// Player plays a recording: it stands at a place in it, which moves by itself
-// while it plays and jumps when it is told to. Whoever shows a hub can show a
-// Player: Snapshot, Next and Subscribe are the hub's.
+// Player plays a recording: it has a current place, which advances while it plays and
+// which Seek and Step change. It can replace a hub for readers: Snapshot, Next and
+// Subscribe are the hub's.
 //
-// It reads the file while it is in use already; see Status.Loading. All methods
-// may be called by any number of goroutines. Those that move the place return
-// when the snapshot there is made, some tens of milliseconds later.
+// It can be used while it still reads the file; see Status.Loading. Its methods are
+// safe for concurrent use. Those that change the place return once its snapshot exists,
+// some tens of milliseconds later.
 type Player struct {
 	cancel context.CancelFunc
-	wake   chan struct{} // buffered: the clock has to be looked at
+	wake   chan struct{} // buffered: the clock has changed
 	loaded chan struct{}
 	ended  sync.WaitGroup
 
-	// move is held by who moves the place, and guards the cursor.
+	// move is held while the place changes, and guards the cursor.
 	move   sync.Mutex
 	cursor cursor
 
@@ -57,29 +57,29 @@ type Player struct {
 	streams    map[*Stream]struct{}
 }
 
-// Status is where a Player stands.
+// Status is the state of a Player.
 type Status struct {
-	// Generation rises with every change of the rest, and of the snapshot.
+	// Generation increases with every change of the other fields and of the snapshot.
 	Generation uint64
 	Playing    bool
 	Speed      float64
-	// Now is the time that is being shown, between Start and End: ages and
-	// countdowns count from it.
+	// Now is the displayed time, between Start and End: ages and countdowns are
+	// relative to it.
 	Now, Start, End time.Time
-	// Place is the number of entries that have been played, of Entries.
+	// Place is the number of entries played, of Entries.
 	Place, Entries int
 	// Errors is the number of entries that NextError stops at.
 	Errors int
 	// Loading: the file is still being read, and End and Entries grow.
 	Loading bool
-	// Problem says why the recording ends before its time; empty where it does not.
+	// Problem describes why the recording ends early; empty if it does not.
 	Problem string
-	// Unknown counts the lines that could not be read.
+	// Unknown counts the unreadable lines.
 	Unknown uint64
 }
 
-// Play opens a recording. It stands paused at its beginning. Close must be
-// called. The file is read in the background; Wait waits for that.
+// Play opens a recording, paused at its start. Call Close. The file is read in the
+// background; Wait waits for that.
 func Play(path string) (*Player, error) {
 	r, err := Open(path, Bounds{})
 	if err != nil {
@@ -128,15 +128,15 @@ func (p *Player) load(ctx context.Context, r *Reader) {
 	p.changed()
 }
 
-// changed tells everyone who waits. The caller holds mu.
+// changed notifies all waiters. The caller holds mu.
 func (p *Player) changed() {
 	p.generation++
 	close(p.news)
 	p.news = make(chan struct{})
 }
 
-// Wait waits until the whole file is read. The error is the disk's or ctx's:
-// that a recording is cut or damaged is a Status.Problem.
+// Wait waits until the file is read. The error is an I/O error or ctx's; a truncated or
+// corrupted recording is a Status.Problem.
 func (p *Player) Wait(ctx context.Context) error {
 	select {
 	case <-p.loaded:
@@ -148,7 +148,7 @@ func (p *Player) Wait(ctx context.Context) error {
 	}
 }
 
-// Close ends it. Who waits gets hub.ErrClosed, streams end.
+// Close ends the Player. Waiters get hub.ErrClosed, streams end.
 func (p *Player) Close() {
 	p.mu.Lock()
 	if !p.closed {
@@ -165,7 +165,7 @@ func (p *Player) Close() {
 	p.ended.Wait()
 }
 
-// Status says where it stands.
+// Status returns the current status.
 func (p *Player) Status() Status {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -180,15 +180,15 @@ func (p *Player) status() Status {
 	}
 }
 
-// Snapshot is the state at the place.
+// Snapshot returns the state at the current place.
 func (p *Player) Snapshot() *state.Snapshot {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.snapshot
 }
 
-// Next waits for a snapshot that is not of the entry numbered. Unlike a hub's it
-// may be of an earlier one. On a closed Player it gives hub.ErrClosed.
+// Next waits for a snapshot other than that of the given entry. Unlike a hub's, it may
+// be of an earlier entry. On a closed Player it returns hub.ErrClosed.
 func (p *Player) Next(ctx context.Context, after uint64) (*state.Snapshot, error) {
 	for {
 		p.mu.Lock()
@@ -208,8 +208,8 @@ func (p *Player) Next(ctx context.Context, after uint64) (*state.Snapshot, error
 	}
 }
 
-// Watch waits for a Status that is newer than a generation, and gives the
-// snapshot that goes with it. On a closed Player it gives hub.ErrClosed.
+// Watch waits for a Status newer than a generation, and returns it with its snapshot.
+// On a closed Player it returns hub.ErrClosed.
 func (p *Player) Watch(ctx context.Context, generation uint64) (Status, *state.Snapshot, error) {
 	for {
 		p.mu.Lock()
@@ -229,8 +229,8 @@ func (p *Player) Watch(ctx context.Context, generation uint64) (Status, *state.S
 	}
 }
 
-// Seek goes to a time. Before the beginning is the beginning, after the end the
-// end as far as it is read.
+// Seek moves to a time. Times before the start mean the start, times after the end mean
+// the end as far as it is read.
 func (p *Player) Seek(t time.Time) error {
 	p.move.Lock()
 	defer p.move.Unlock()
@@ -249,7 +249,7 @@ func (p *Player) Seek(t time.Time) error {
 	return p.goTo(place, t, true)
 }
 
-// Step moves by a number of entries, back where it is negative, and pauses.
+// Step moves by a number of entries, backwards if it is negative, and pauses.
 func (p *Player) Step(n int) error {
 	p.move.Lock()
 	defer p.move.Unlock()
@@ -260,8 +260,8 @@ func (p *Player) Step(n int) error {
 	return p.goEntry(place)
 }
 
-// NextError goes to the next entry that tells of an error, so that it is the last
-// played, and pauses; false where there is none (yet).
+// NextError moves behind the next entry that reports an error and pauses; false if
+// there is none (yet).
 func (p *Player) NextError() (bool, error) { return p.jump(+1) }
 
 // PreviousError is like NextError, backwards.

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// SetPlaying starts or pauses it. At the end it starts from the beginning.
+// SetPlaying starts or pauses playback. At the end it starts from the beginning.
 func (p *Player) SetPlaying(play bool) error {
 	p.move.Lock()
 	defer p.move.Unlock()
@@ -29,8 +29,8 @@ func (p *Player) SetPlaying(play bool) error {
 	return nil
 }
 
-// SetSpeed sets how many times as fast as it happened it plays, between MinSpeed
-// and MaxSpeed.
+// SetSpeed sets the playback speed, as a multiple of real time between MinSpeed and
+// MaxSpeed.
 func (p *Player) SetSpeed(speed float64) {
 	if math.IsNaN(speed) {
 		return
@@ -42,14 +42,14 @@ func (p *Player) SetSpeed(speed float64) {
 	p.restart()
 }
 
-// settle moves the head to where the clock says it is. The caller holds mu.
+// settle moves the head to the time of the clock. The caller holds mu.
 func (p *Player) settle() {
 	if p.playing {
 		p.head = p.due()
 	}
 }
 
-// due is the time that the head should show now.
+// due is the time that the head should have now.
 func (p *Player) due() time.Time {
 	due := p.from.Add(scale(time.Since(p.anchor), p.speed))
 	if due.After(p.index.end) {
@@ -58,12 +58,12 @@ func (p *Player) due() time.Time {
 	return later(p.head, due)
 }
 
-// scale multiplies a duration, without passing the ends of its range.
+// scale multiplies a duration without overflow.
 func scale(d time.Duration, by float64) time.Duration {
 	return time.Duration(min(float64(d)*by, math.MaxInt64/2))
 }
 
-// restart has the clock count from the head. The caller holds mu.
+// restart restarts the clock at the head. The caller holds mu.
 func (p *Player) restart() {
 	p.anchor, p.from = time.Now(), p.head
 	p.changed()
@@ -73,7 +73,7 @@ func (p *Player) restart() {
 	}
 }
 
-// run moves the place while it plays.
+// run advances the place during playback.
 func (p *Player) run(ctx context.Context) {
 	timer := time.NewTimer(playInterval)
 	defer timer.Stop()
@@ -90,7 +90,8 @@ func (p *Player) run(ctx context.Context) {
 	}
 }
 
-// tick takes the place to where the clock says, and reports whether it plays on.
+// tick advances the place to the time of the clock, and reports whether playback
+// continues.
 func (p *Player) tick() bool {
 	p.move.Lock()
 	defer p.move.Unlock()

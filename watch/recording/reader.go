@@ -13,11 +13,11 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
-// Bounds of what a recording may be. The zero value takes DefaultBounds.
+// Bounds limit a recording. The zero value means DefaultBounds.
 type Bounds struct {
-	// Bytes bounds its text, before compression.
+	// Bytes limits the uncompressed size.
 	Bytes int64
-	// Entries bounds their number.
+	// Entries limits the number of entries.
 	Entries int
 }
 
@@ -34,14 +34,14 @@ func (b Bounds) orDefault() Bounds {
 	return b
 }
 
-// decoderWindow bounds the memory that a compressed file may ask for. What
-// Writer and the zstd program write by default needs 8 MiB at most.
+// decoderWindow bounds the memory that a compressed file may request. By default,
+// Writer and the zstd program need at most 8 MiB.
 const decoderWindow = 64 << 20
 
-// zstdMagic begins a compressed file.
+// zstdMagic is at the start of a compressed file.
 var zstdMagic = []byte{0x28, 0xb5, 0x2f, 0xfd}
 
-// Reader reads a recording once, from its beginning.
+// Reader reads a recording once, from its start.
 type Reader struct {
 	decoder *state.Decoder
 	source  *source
@@ -52,12 +52,12 @@ type Reader struct {
 	unknown uint64
 	problem string
 	cut     bool
-	// held is a line that may turn out to be the last, and cut.
+	// held is a line that may turn out to be the last, and truncated.
 	held []byte
 	has  bool
 }
 
-// Open reads a file. Close must be called.
+// Open opens a file. Call Close.
 func Open(path string, b Bounds) (*Reader, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -71,7 +71,7 @@ func Open(path string, b Bounds) (*Reader, error) {
 	return r, nil
 }
 
-// NewReader reads the header. What does not begin with one is not a recording.
+// NewReader reads the header. Anything without one is not a recording.
 func NewReader(in io.Reader, b Bounds) (*Reader, error) {
 	r := &Reader{bounds: b.orDefault()}
 	buffered := bufio.NewReaderSize(in, 64<<10)
@@ -97,18 +97,18 @@ func NewReader(in io.Reader, b Bounds) (*Reader, error) {
 // Header is the recording's first line.
 func (r *Reader) Header() state.Header { return r.decoder.Header() }
 
-// Problem says in a sentence why the recording ends before its time, once Next
-// has given io.EOF; empty where it does not.
+// Problem describes in one sentence why the recording ends early, once Next has
+// returned io.EOF; empty if it does not.
 func (r *Reader) Problem() string { return r.problem }
 
-// Cut reports whether the Problem is a file that ends too early, as one does whose
-// writer was killed, and no other: all that was written is there.
+// Cut reports whether the only Problem is a truncated file, as after its writer was
+// killed: everything that was written is there.
 func (r *Reader) Cut() bool { return r.cut }
 
 // Unknown counts the lines that became Unknown events so far.
 func (r *Reader) Unknown() uint64 { return r.unknown }
 
-// Close ends the reading.
+// Close closes the file.
 func (r *Reader) Close() error {
 	var errs []error
 	for _, c := range r.closers {
@@ -118,9 +118,8 @@ func (r *Reader) Close() error {
 	return errors.Join(errs...)
 }
 
-// Next gives the next entry, or io.EOF at the end, whether that is in its place
-// or not: see Problem. A line that cannot be read becomes an Unknown event.
-// Another error is the disk's.
+// Next returns the next entry, or io.EOF at the end, early or not: see Problem. An
+// unreadable line becomes an Unknown event. Other errors are I/O errors.
 func (r *Reader) Next() (state.Entry, error) {
 	line, err := r.line()
 	if err != nil {
@@ -133,8 +132,8 @@ func (r *Reader) Next() (state.Entry, error) {
 	return entry, nil
 }
 
-// line gives the next line, for state.DecodeLine. It reads one ahead: of a file
-// that was cut the last line is half a line, and no event of its own.
+// line returns the next line, for state.DecodeLine. It reads one line ahead, because
+// the last line of a truncated file is incomplete and not an event.
 func (r *Reader) line() ([]byte, error) {
 	if !r.has {
 		if err := r.advance(); err != nil {
@@ -161,7 +160,7 @@ func unreadable(line []byte) bool {
 	return is && unknown.Type == ""
 }
 
-// advance puts the next line into held. After an end there is none any more.
+// advance moves the next line into held. After the end there is none.
 func (r *Reader) advance() error {
 	r.has = false
 	if r.problem != "" {
@@ -196,13 +195,13 @@ func (r *Reader) advance() error {
 
 var errTooMuch = errors.New("too much text")
 
-// damageError is what a decompressor says of a file.
+// damageError is an error of the decompressor.
 type damageError struct{ err error }
 
 func (e *damageError) Error() string { return e.err.Error() }
 func (e *damageError) Unwrap() error { return e.err }
 
-// source bounds the text, and remembers how it ended.
+// source limits the text and records how it ended.
 type source struct {
 	from   io.Reader
 	packed bool

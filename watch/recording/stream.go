@@ -11,17 +11,16 @@ import (
 // backlog is how many entries before the new place a stream gets after a jump.
 const backlog = 1000
 
-// Stream is what a Player plays, entry by entry, as a hub's Subscription is what
-// happens. After a jump it begins anew: with a Checkpoint that has a Head, then
-// some of the entries before the new place, so that a list of entries has what
-// stands above.
+// Stream is the sequence of entries that a Player plays, like a hub's Subscription.
+// After a jump it restarts with a Checkpoint that has a Head, then some of the entries
+// before the new place, so that a list of entries is filled.
 type Stream struct {
 	player *Player
 	feed   *feed.Feed
 }
 
-// Subscribe gives the entries that are played from now on. The buffer is a number
-// of entries; 65,536 where it is zero or less. Close gives it back.
+// Subscribe returns the entries played from now on. The buffer is a number of entries;
+// 65,536 if it is zero or less. Close releases it.
 func (p *Player) Subscribe(buffer int) *Stream {
 	s := &Stream{player: p, feed: feed.New(buffer)}
 	p.mu.Lock()
@@ -34,8 +33,8 @@ func (p *Player) Subscribe(buffer int) *Stream {
 	return s
 }
 
-// Next gives the entries that are there, waiting for at least one; after Close
-// what is left, and then io.EOF. One goroutine may call it.
+// Next returns the available entries and waits for at least one; after Close the
+// remaining ones, and then io.EOF. Only one goroutine may call it.
 func (s *Stream) Next(ctx context.Context) ([]state.Entry, error) { return s.feed.Next(ctx) }
 
 // Close ends the stream. It may be called while Next waits.
@@ -46,9 +45,8 @@ func (s *Stream) Close() {
 	s.feed.End()
 }
 
-// goTo makes a place the one that is shown, at a time. What is played, or stepped
-// over, is told to the streams entry by entry, a jump as a new beginning. The
-// caller holds move.
+// goTo makes a place the current one, at a time. Entries that are played or stepped
+// over are sent to the streams one by one; a jump restarts them. The caller holds move.
 func (p *Player) goTo(place int, at time.Time, moved bool) error {
 	snapshot, err := p.stateAt(place)
 	if err != nil {
@@ -85,7 +83,7 @@ func (p *Player) goTo(place int, at time.Time, moved bool) error {
 	return nil
 }
 
-// played gives what the streams get for a move.
+// played returns what the streams get for a move.
 func (p *Player) played(before, place int, snapshot *state.Snapshot, jump bool) ([]state.Entry, error) {
 	if !jump {
 		return p.entries(before, place)

@@ -15,31 +15,31 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
-// DefaultMaxBytes bounds a file where nothing else is said.
+// DefaultMaxBytes is the default size limit of a file.
 const DefaultMaxBytes = 1 << 30
 
 const (
-	// flushAfter is how old an entry may get before it is in the file.
+	// flushAfter is the maximum age of an entry that is not in the file yet.
 	flushAfter = time.Second
-	// flushBytes is how much text may wait for that, and flushLeast how much may
-	// near the bound of the file: by so much it may get longer.
+	// flushBytes is how much text may wait for that, and flushLeast how much near the
+	// size limit of the file, which may be exceeded by that amount.
 	flushBytes = 1 << 20
 	flushLeast = 4 << 10
-	// encoderWindow is how far back zstd looks, and what it costs in memory.
+	// encoderWindow is zstd's window size, which determines its memory use.
 	encoderWindow = 4 << 20
 )
 
-// WriterOptions say how a recording is written.
+// WriterOptions control a recording.
 type WriterOptions struct {
-	// Version is the program's own, for the header.
+	// Version is the program's version, for the header.
 	Version string
-	// Replace puts the recording in the place of a file that is there.
+	// Replace replaces an existing file.
 	Replace bool
-	// MaxBytes bounds the file; DefaultMaxBytes where it is zero.
+	// MaxBytes limits the file size; DefaultMaxBytes if zero.
 	MaxBytes int64
 }
 
-// Writer records the journal of a hub until it is closed or the hub is.
+// Writer records the journal of a hub until one of them is closed.
 type Writer struct {
 	path   string
 	max    int64
@@ -52,7 +52,7 @@ type Writer struct {
 	text flusher
 	done chan struct{}
 
-	// What follows belongs to the goroutine that writes.
+	// The following fields belong to the writing goroutine.
 	headed  bool
 	dirty   bool
 	flushAt time.Time
@@ -64,29 +64,29 @@ type Writer struct {
 	stats Stats
 }
 
-// Stats is how far a recording is.
+// Stats is the progress of a recording.
 type Stats struct {
 	Path string `json:"path"`
-	// Entries are those of the journal that were written, Bytes those of the file.
+	// Entries counts the entries written, Bytes the size of the file.
 	Entries uint64 `json:"entries"`
 	Bytes   int64  `json:"bytes"`
-	// Dropped counts the entries that are not in it, because of the file's bound
-	// or because the disk did not keep up.
+	// Dropped counts the entries that are missing because of the size limit or a slow
+	// disk.
 	Dropped uint64 `json:"dropped,omitempty"`
-	// Full: the bound is reached.
+	// Full: the size limit is reached.
 	Full bool `json:"full,omitempty"`
-	// Err is why nothing more is written, or nil.
+	// Err is why writing stopped, or nil.
 	Err error `json:"-"`
 }
 
-// flusher is what text is written to.
+// flusher is the destination of the text.
 type flusher interface {
 	io.WriteCloser
 	Flush() error
 }
 
-// Start makes the file and begins to record: with what the hub knows already,
-// if that is anything. Close must be called.
+// Start creates the file and starts recording, with the hub's existing state if there
+// is any. Call Close.
 func Start(h *hub.Hub, path string, o WriterOptions) (*Writer, error) {
 	file, err := create(path, o.Replace)
 	if err != nil {
@@ -107,14 +107,14 @@ func Start(h *hub.Hub, path string, o WriterOptions) (*Writer, error) {
 		}
 		w.text = encoder
 	}
-	// In this order nothing is missed; what comes twice is known by its number.
+	// In this order nothing is missed; duplicates are recognised by their number.
 	w.stream = h.Subscribe(0)
 	w.begun = h.Flush()
 	go w.run()
 	return w, nil
 }
 
-// Stats says how far it is.
+// Stats returns the progress.
 func (w *Writer) Stats() Stats {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -124,8 +124,8 @@ func (w *Writer) Stats() Stats {
 // Done is closed when nothing more will be written.
 func (w *Writer) Done() <-chan struct{} { return w.done }
 
-// Close writes what was recorded before the call, ends the file and returns what
-// went wrong with it, if anything did. Closing again waits and says the same.
+// Close writes what was recorded before the call, closes the file and returns the first
+// error of the recording, if any. Closing again waits and returns the same.
 func (w *Writer) Close() error {
 	w.hub.Flush()
 	w.stream.Close()
@@ -165,7 +165,7 @@ func (w *Writer) run() {
 	})
 }
 
-// next waits for entries, but not beyond the time of the next flush.
+// next waits for entries, at most until the next flush.
 func (w *Writer) next() ([]state.Entry, error) {
 	ctx := context.Background()
 	if w.dirty {
@@ -180,8 +180,8 @@ func (w *Writer) next() ([]state.Entry, error) {
 	return entries, err
 }
 
-// begin writes the header and the state so far. In a session that has just
-// begun, the header waits for the first entry, which says what it is of.
+// begin writes the header and the state so far. In a session that has just started, the
+// header waits for the first entry, which describes the session.
 func (w *Writer) begin() error {
 	if w.begun.Entries == 0 {
 		return nil
@@ -229,7 +229,7 @@ func (w *Writer) entry(e state.Entry) error {
 		return nil
 	}
 	var err error
-	if w.lost == 0 { // this is the place to say it, also if the program is killed later
+	if w.lost == 0 { // report it here, so that it is recorded even if the program is killed later
 		err = w.write(state.Entry{Seq: w.last.Seq, At: w.last.At, Event: state.Note{
 			Source: "recording", Warning: true, Text: fmt.Sprintf("recording stopped: size limit of %d bytes reached", w.max),
 		}})
@@ -240,8 +240,8 @@ func (w *Writer) entry(e state.Entry) error {
 	return err
 }
 
-// write writes one line. What cannot be encoded, such as a date of the year
-// 10000, is told as a loss.
+// write writes one line. An entry that cannot be encoded, such as one dated in the year
+// 10000, is reported as a loss.
 func (w *Writer) write(e state.Entry) error {
 	line, err := state.EncodeEntry(e)
 	if err != nil {
@@ -271,8 +271,7 @@ func (w *Writer) flush() error {
 	return nil
 }
 
-// end writes what is to be said at the end, and the header where there was
-// nothing to record.
+// end writes the final reports, and the header if nothing was recorded.
 func (w *Writer) end() error {
 	if !w.headed {
 		if err := w.head(state.SessionStarted{}, time.Now()); err != nil {
@@ -293,13 +292,13 @@ func (w *Writer) tell(change func(*Stats)) {
 	change(&w.stats)
 }
 
-// plainText is a file without compression: each write is there at once.
+// plainText is an uncompressed file: every write is immediate.
 type plainText struct{ *counter }
 
 func (plainText) Flush() error { return nil }
 func (plainText) Close() error { return nil }
 
-// counter counts what is written to a file.
+// counter counts the bytes written to a file.
 type counter struct {
 	file *os.File
 	n    int64

@@ -14,26 +14,26 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// AllLimits bound ReadAll, in objects. Zero is no limit.
+// AllLimits bound ReadAll, in objects. Zero means no limit.
 type AllLimits struct {
-	// Objects is for what has a history and for the revisions, of each type; Pods
-	// is for pods.
+	// Objects applies to the objects with a history and to the revisions, per type;
+	// Pods applies to pods.
 	Objects, Pods int
 }
 
 // errTooMany ends a list at its limit.
 var errTooMany = errors.New("limit reached: more")
 
-// pageSize is the number of objects in an answer.
+// pageSize is the number of objects in a response.
 const pageSize = 500
 
-// ReadAll reads the histories of all Deployments, StatefulSets and DaemonSets of
-// a namespace, or of all where it is empty, in the order of namespace, kind and
-// name. It makes six lists, in pages, whatever their number.
+// ReadAll reads the histories of all Deployments, StatefulSets and DaemonSets of a
+// namespace, or of all namespaces if it is empty, ordered by namespace, kind and name.
+// It sends six lists, in pages, regardless of their number.
 //
-// What could not be read is told by the errors: the histories of that type are
-// missing, or without their pods, or there are more than the limits. The last
-// error is for a server that gave nothing at all.
+// The errors describe what could not be read: the histories of a type are missing, or
+// lack their pods, or exceed the limits. The last error means that nothing could be
+// read.
 func (r *Reader) ReadAll(ctx context.Context, namespace string, limits AllLimits) ([]*History, []error, error) {
 	var gaps []error
 	var histories []*History
@@ -84,7 +84,7 @@ func (r *Reader) ReadAll(ctx context.Context, namespace string, limits AllLimits
 	return histories, gaps, ctx.Err()
 }
 
-// addPods gives each history its pods, or none where not all could be read.
+// addPods adds the pods to each history, or none if not all could be read.
 func (r *Reader) addPods(ctx context.Context, histories []*History, namespace string, limit int) error {
 	if len(histories) == 0 {
 		return nil
@@ -135,7 +135,7 @@ func podsUnknown(histories []*History, err error) error {
 	return err
 }
 
-// all lists a type in pages. With an error comes what there was before it.
+// all lists a type in pages. On an error, it also returns the pages before it.
 func (r *Reader) all(ctx context.Context, resource schema.GroupVersionResource, namespace string, limit int) ([]*unstructured.Unstructured, error) {
 	what := fmt.Sprintf("list %s %s", resource.GroupResource(), whereIn(namespace))
 	var found []*unstructured.Unstructured

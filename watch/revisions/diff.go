@@ -14,15 +14,15 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
-// Live stands for the object as it is, where a revision is named.
+// Live names the object's current state instead of a revision.
 const Live = "live"
 
-// maxValue is the longest value of a diff, in bytes: scripts in a template must
-// be seen whole.
+// maxValue is the maximum length of a value in a diff, in bytes: scripts in a template
+// must be shown completely.
 const maxValue = 8 << 10
 
-// ParseRange reads "3..4", "3..live" or "3", which is against the object as it
-// is.
+// ParseRange parses "3..4", "3..live" or "3", which compares with the object's current
+// state.
 func ParseRange(text string) (from, to string, err error) {
 	from, to, both := strings.Cut(text, "..")
 	if !both {
@@ -36,8 +36,8 @@ func ParseRange(text string) (from, to string, err error) {
 	return from, to, nil
 }
 
-// Diff compares the templates of two revisions, each a number or Live. A number
-// that a revision had before a rollback is understood too.
+// Diff compares the templates of two revisions, each a number or Live. It also accepts
+// a number that a revision had before a rollback.
 func (h *History) Diff(from, to string) (state.RevisionDiff, error) {
 	diff := state.RevisionDiff{Object: h.ref(), ObjectKind: h.target.Kind, From: from, To: to}
 	old, oldNote, oldErr := h.content(from)
@@ -55,7 +55,7 @@ func (h *History) Diff(from, to string) (state.RevisionDiff, error) {
 	return diff, nil
 }
 
-// content is what a revision holds, as a part of the object.
+// content is the part of the object that a revision stores.
 func (h *History) content(revision string) (content map[string]any, note string, err error) {
 	if revision == Live {
 		return h.liveContent(), "", nil
@@ -83,8 +83,8 @@ func (h *History) recordContent(record *unstructured.Unstructured) map[string]an
 	return data
 }
 
-// liveContent is the part of the object that revisions hold: the template, and
-// for a custom type every field that its newest revision has.
+// liveContent is the part of the object that revisions store: the template, and for a
+// custom type every field that its newest revision has.
 func (h *History) liveContent() map[string]any {
 	spec := map[string]any{"template": h.liveTemplate()}
 	if len(h.records) > 0 && !h.isDeployment() {
@@ -98,7 +98,7 @@ func (h *History) liveContent() map[string]any {
 	return map[string]any{"spec": spec}
 }
 
-// dropPatchWords takes the directives of a strategic merge patch out.
+// dropPatchWords removes the directives of a strategic merge patch.
 func dropPatchWords(v any) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -113,8 +113,8 @@ func dropPatchWords(v any) {
 	}
 }
 
-// find gives the record of a revision, and its number today: that is another
-// one where the number asked for is of before a rollback.
+// find returns the record of a revision and its current number, which differs if the
+// requested number is from before a rollback.
 func (h *History) find(number int64) (record *unstructured.Unstructured, today int64, err error) {
 	var known []string
 	for _, r := range h.records {

@@ -14,26 +14,26 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
-// FollowOptions shape a Follow.
+// FollowOptions control a Follow.
 type FollowOptions struct {
 	// After waits as time.After does.
 	After func(time.Duration) <-chan time.Time
-	// Lost is told when the server is lost and tried again, once until it is
-	// back.
+	// Lost is called when the server becomes unreachable, once until it is reachable
+	// again.
 	Lost func(error)
 }
 
 const (
-	// settleTime gathers the events of one step of a rollout into one reading.
+	// settleTime merges the events of one rollout step into one reading.
 	settleTime = 200 * time.Millisecond
-	// retryAfter is the pause before all is read again after an error.
+	// retryAfter is the pause before everything is read again after an error.
 	retryAfter = 2 * time.Second
 )
 
-// Follow calls changed with the history each time something of it may have
-// changed, until ctx ends, which is no error, the object is gone or the server
-// refuses. It watches the object, its revisions and its pods, and reads them
-// anew: a rollout of thousands of pods costs a few readings a second at most.
+// Follow calls changed with the history whenever it may have changed, until ctx ends,
+// which is not an error, the object is deleted or the server rejects the request. It
+// watches the object, its revisions and its pods, and reads them again: the rollout of
+// thousands of pods costs at most a few readings per second.
 func (r *Reader) Follow(ctx context.Context, h *History, options FollowOptions, changed func(*History) error) error {
 	for {
 		err := r.await(ctx, h, options)
@@ -119,7 +119,7 @@ func (r *Reader) await(ctx context.Context, h *History, options FollowOptions) e
 			if open && event.Type == watch.Error {
 				first <- apierrors.FromObject(event.Object)
 			} else {
-				first <- nil // something happened, or the server ended the watch
+				first <- nil // an event, or the server closed the watch
 			}
 		}()
 	}
@@ -131,17 +131,17 @@ func (r *Reader) await(ctx context.Context, h *History, options FollowOptions) e
 	}
 }
 
-// watching is one watch, with what it selects by.
+// watching is one watch with its selectors.
 type watching struct {
 	what    string
 	options metav1.ListOptions
 	watch   func(context.Context, metav1.ListOptions) (watch.Interface, error)
 }
 
-// Change is what became of one revision.
+// Change is the change of one revision.
 type Change struct {
 	Revision state.Revision
-	// What says it in words: "new", "now the update revision", "2 pods, had 3", "gone".
+	// What describes it: "new", "now the update revision", "2 pods, was 3", "gone".
 	What string
 }
 

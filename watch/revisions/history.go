@@ -19,8 +19,8 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
-// What upstream's controllers write on revisions and pods
-// (k8s.io/kubernetes v1.37.1 pkg/controller/{deployment/util,history,statefulset,daemon}).
+// Names that upstream's controllers write on revisions and pods (k8s.io/kubernetes
+// v1.37.1 pkg/controller/{deployment/util,history,statefulset,daemon}).
 const (
 	revisionAnnotation = "deployment.kubernetes.io/revision"
 	historyAnnotation  = "deployment.kubernetes.io/revision-history"
@@ -30,10 +30,10 @@ const (
 	historyHash        = "controller.kubernetes.io/hash"
 )
 
-// History is an object with its revisions and pods, as they were read. It is
-// not changed by its methods.
+// History is an object with its revisions and pods at one time. Its methods do not
+// modify it.
 type History struct {
-	// PodsError is why the pods are not known, if they are not.
+	// PodsError is why the pods are unknown, if they are.
 	PodsError error
 
 	target    Target
@@ -41,7 +41,7 @@ type History struct {
 	records   []*unstructured.Unstructured
 	pods      []*metav1.PartialObjectMetadata
 	podsKnown bool
-	// versions are the resourceVersions to watch on from.
+	// versions are the resourceVersions from which to watch.
 	versions map[string]string
 }
 
@@ -57,7 +57,7 @@ func (h *History) isDaemonSet() bool {
 	return h.target.Resource.GroupResource() == schema.GroupResource{Group: "apps", Resource: "daemonsets"}
 }
 
-// recordType is what the revisions are kept in.
+// recordType is the type that stores the revisions.
 func (h *History) recordType() schema.GroupVersionResource {
 	if h.isDeployment() {
 		return replicaSets
@@ -72,7 +72,7 @@ func (h *History) ref() state.Ref {
 	}
 }
 
-// List gives the history in one form.
+// List returns the history in the same form for all kinds.
 func (h *History) List() state.RevisionList {
 	list := state.RevisionList{
 		Object: h.ref(), ObjectKind: h.target.Kind, PodsKnown: h.podsKnown, Items: []state.Revision{},
@@ -111,7 +111,7 @@ func (h *History) recordRef(record *unstructured.Unstructured) state.Ref {
 	}
 }
 
-// number is a record's revision, and those it had before.
+// number returns a record's revision and its former numbers.
 func (h *History) number(record *unstructured.Unstructured) (number int64, former []int64, ok bool) {
 	if !h.isDeployment() {
 		number, ok, _ = unstructured.NestedInt64(record.Object, "revision")
@@ -130,14 +130,14 @@ func (h *History) number(record *unstructured.Unstructured) (number int64, forme
 	return number, former, true
 }
 
-// hashOf is the label that tells the record's pods, without the object's name.
+// hashOf is the label value of the record's pods, without the object's name.
 func hashOf(record *unstructured.Unstructured) string {
 	labels := record.GetLabels()
 	return cmp.Or(labels[templateHash], labels[historyHash], labels[controllerHash])
 }
 
-// template is the record's pod template: without the label that the Deployment
-// controller adds to it, and without the word by which a patch replaces it.
+// template is the record's pod template, without the label that the Deployment
+// controller adds and without patch directives.
 func (h *History) template(record *unstructured.Unstructured) map[string]any {
 	fields := []string{"data", "spec", "template"}
 	if h.isDeployment() {
@@ -179,8 +179,8 @@ func same(a, b map[string]any) bool {
 	return equality.Semantic.DeepEqual(left, right)
 }
 
-// podsByRecord are the names of the pods by the name of the record that they
-// run; those of a record that is gone by their label's value.
+// podsByRecord are the names of the pods by the name of their record; pods of a deleted
+// record by the value of their label.
 func (h *History) podsByRecord() map[string][]string {
 	out := map[string][]string{}
 	records := map[string]string{}
@@ -219,9 +219,9 @@ func (h *History) podsByRecord() map[string][]string {
 	return out
 }
 
-// mark sets Current and Update. A StatefulSet says both in its status. The
-// others ask for the newest revision that equals their template; until no pod
-// runs anything else, the newest other one with pods is the current.
+// mark sets Current and Update. A StatefulSet has both in its status. For the others,
+// Update is the newest revision that equals their template; Current is the newest other
+// revision with pods, or Update if there is none.
 func (h *History) mark(items []state.Revision) {
 	if h.isStatefulSet() {
 		current, _, _ := unstructured.NestedString(h.object.Object, "status", "currentRevision")
@@ -274,7 +274,7 @@ func (h *History) partition() *int64 {
 	return &partition
 }
 
-// remarks say what the rows do not.
+// remarks describe what the rows do not show.
 func (h *History) remarks(list state.RevisionList, pods map[string][]string) []string {
 	var out []string
 	generation := h.object.GetGeneration()
@@ -295,7 +295,7 @@ func (h *History) remarks(list state.RevisionList, pods map[string][]string) []s
 		out = append(out, "no revision matches the current template: the controller has not recorded it yet")
 	}
 	for _, name := range slices.Sorted(maps.Keys(pods)) {
-		if name == "" { // pods that nobody rolls out, such as a Job's
+		if name == "" { // pods that are not rolled out, such as a Job's
 			if len(list.Items) > 0 {
 				out = append(out, fmt.Sprintf("pods without a revision label: %d", len(pods[name])))
 			}

@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Target is an object whose revisions are asked for.
+// Target is an object whose revisions are requested.
 type Target struct {
 	Resource schema.GroupVersionResource
 	Kind     string
@@ -29,16 +29,16 @@ var (
 	daemonSets   = kind{"DaemonSet", apps("daemonsets")}
 )
 
-// wellKnown are the words for the types of Kubernetes itself that keep
-// revisions, so that no discovery is needed for them.
+// wellKnown are the names of built-in types with revisions, so that they need no
+// discovery.
 var wellKnown = map[string]kind{
 	"deployment": deployments, "deployments": deployments, "deploy": deployments,
 	"statefulset": statefulSets, "statefulsets": statefulSets, "sts": statefulSets,
 	"daemonset": daemonSets, "daemonsets": daemonSets, "ds": daemonSets,
 }
 
-// WellKnown resolves a word for one of Kubernetes' own types that keep
-// revisions: "deploy", "StatefulSet", "daemonsets.apps", "deployments.v1.apps".
+// WellKnown resolves a name of a built-in type with revisions: "deploy", "StatefulSet",
+// "daemonsets.apps", "deployments.v1.apps".
 func WellKnown(word string) (schema.GroupVersionResource, string, bool) {
 	word = strings.ToLower(word)
 	for _, suffix := range []string{".v1.apps", ".apps"} {
@@ -48,8 +48,8 @@ func WellKnown(word string) (schema.GroupVersionResource, string, bool) {
 	return k.resource, k.name, known
 }
 
-// Types are the usual words that WellKnown knows, and the other ones, each with
-// its type.
+// Types are the usual names that WellKnown accepts, and the other names, each with its
+// type.
 func Types() (usual, aliases map[string]schema.GroupVersionResource) {
 	usual, aliases = map[string]schema.GroupVersionResource{}, map[string]schema.GroupVersionResource{}
 	for word, k := range wellKnown {

@@ -21,8 +21,7 @@ var (
 	podsResource        = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
 )
 
-// Reader reads the revisions of objects in one cluster. It may be used by any
-// number of goroutines.
+// Reader reads the revisions of objects in one cluster. It is safe for concurrent use.
 type Reader struct {
 	objects  dynamic.Interface
 	metadata metadata.Interface
@@ -33,7 +32,7 @@ func NewReader(objects dynamic.Interface, metadata metadata.Interface) *Reader {
 	return &Reader{objects: objects, metadata: metadata}
 }
 
-// ReadError says what could not be read. It wraps the server's error.
+// ReadError describes what could not be read. It wraps the server's error.
 type ReadError struct {
 	// What is the attempt: "list replicasets in namespace shop".
 	What string
@@ -43,8 +42,8 @@ type ReadError struct {
 func (e *ReadError) Error() string { return e.What + ": " + e.Err.Error() }
 func (e *ReadError) Unwrap() error { return e.Err }
 
-// Read reads an object's history. Pods that may not be listed leave a gap,
-// which History.PodsError is; everything else is needed.
+// Read reads an object's history. If pods cannot be listed, History.PodsError is set;
+// everything else is required.
 func (r *Reader) Read(ctx context.Context, target Target) (*History, error) {
 	object, err := r.objects.Resource(target.Resource).Namespace(target.Namespace).Get(ctx, target.Name, metav1.GetOptions{})
 	if err != nil {
@@ -60,7 +59,7 @@ func (r *Reader) Read(ctx context.Context, target Target) (*History, error) {
 		return nil, err
 	}
 	if selector.Empty() {
-		return h, nil // its pods cannot be told from others
+		return h, nil // without a selector its pods are unknown
 	}
 	h.pods, h.versions["pods"], err = r.pods(ctx, target.Namespace, selector)
 	if err != nil {
@@ -73,9 +72,8 @@ func (r *Reader) Read(ctx context.Context, target Target) (*History, error) {
 	return h, nil
 }
 
-// records reads what the object's controller keeps its revisions in. Custom
-// types need not label their ControllerRevisions by their selector; those of
-// Kubernetes do.
+// records reads the type in which the object's controller stores its revisions. Custom
+// types need not label their ControllerRevisions by their selector; built-in types do.
 func (r *Reader) records(ctx context.Context, h *History, selector labels.Selector) error {
 	resource := h.recordType()
 	options := metav1.ListOptions{}
@@ -110,7 +108,7 @@ func (r *Reader) pods(ctx context.Context, namespace string, selector labels.Sel
 	return found, resourceVersion, err
 }
 
-// selectorOf is spec.selector; nothing is selected by an object without one.
+// selectorOf is spec.selector; an object without one selects nothing.
 func selectorOf(object *unstructured.Unstructured) (labels.Selector, error) {
 	fields, found, err := unstructured.NestedMap(object.Object, "spec", "selector")
 	if err != nil || !found {

@@ -13,7 +13,7 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
-// keptAnnotations stay a Deployment's own in a rollback; all others become the
+// keptAnnotations of a Deployment remain in a rollback; all others are replaced by the
 // ReplicaSet's.
 var keptAnnotations = map[string]bool{
 	"kubectl.kubernetes.io/last-applied-configuration": true,
@@ -24,9 +24,9 @@ var keptAnnotations = map[string]bool{
 	"deprecated.deployment.rollback.to":         true,
 }
 
-// Undo gives what `kubectl rollout undo --to-revision` would send, and what
-// that changes in the object. Zero is the revision before the newest. It is an
-// error where kubectl refuses.
+// Undo returns what `kubectl rollout undo --to-revision` would send, and its changes to
+// the object. Zero means the revision before the newest. It returns an error if kubectl
+// would.
 func (h *History) Undo(to int64) (state.RevisionUndo, error) {
 	undo := state.RevisionUndo{Object: h.ref(), ObjectKind: h.target.Kind, To: to}
 	if !h.isDeployment() && !h.isStatefulSet() && !h.isDaemonSet() {
