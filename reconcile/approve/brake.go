@@ -8,17 +8,17 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
-// Brake says why no write leaves; the zero Brake is off.
+// Brake is the state of the circuit breaker; the zero Brake is not tripped.
 type Brake struct {
 	Reason string
 	Since  time.Time
 }
 
-// On reports whether the brake is on.
+// On reports whether the circuit breaker is tripped.
 func (b Brake) On() bool { return b.Reason != "" }
 
-// count counts a write that is about to be let out, or puts the brake on where
-// it would pass a limit.
+// count counts a write before it is sent, or trips the circuit breaker if it would
+// exceed a limit.
 func (g *Gate) count(w subject) {
 	now := g.now()
 	g.sent = slices.DeleteFunc(g.sent, func(at time.Time) bool { return now.Sub(at) >= time.Minute })
@@ -41,7 +41,7 @@ func (g *Gate) count(w subject) {
 	}
 }
 
-// Brake stops all writes until Release.
+// Brake trips the circuit breaker: all writes are held until Release.
 func (g *Gate) Brake(reason string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -61,20 +61,20 @@ func (g *Gate) setBrake(reason string) {
 	g.notify()
 }
 
-// tripped is the brake for the journal.
+// tripped is the journal's event for the circuit breaker.
 func (b Brake) tripped(means []string) state.BreakerChanged {
 	return state.BreakerChanged{Tripped: true, Reason: state.OneLine(b.Reason), Means: means, Since: b.Since.UTC()}
 }
 
-// Braked tells of the brake.
+// Braked returns the state of the circuit breaker.
 func (g *Gate) Braked() Brake {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.brake
 }
 
-// Release lets writes go again, and has the limits count anew; false where the
-// brake was not on. It may come on again at once.
+// Release releases the circuit breaker and resets the counts of the limits; false if it
+// was not tripped. It may trip again immediately.
 func (g *Gate) Release(by string) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -87,7 +87,7 @@ func (g *Gate) Release(by string) bool {
 	return true
 }
 
-// Count is a number of writes or deletes in words: "1 delete", "3 deletes".
+// Count formats a number of writes or deletes: "1 delete", "3 deletes".
 func Count(n int, what string) string {
 	if n == 1 {
 		return "1 " + what

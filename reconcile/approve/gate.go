@@ -13,22 +13,21 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
-// Options configure a Gate. The zero Options let nothing out.
+// Options configure a Gate. The zero Options reject all writes.
 type Options struct {
-	// Policy lets writes out without a question; nil lets out none.
+	// Policy allows writes without approval; nil allows none.
 	Policy *Policy
-	// Ask has the other writes wait for an answer. Without it they are skipped.
+	// Ask makes the other writes wait for approval. Without it they are rejected.
 	Ask bool
-	// Recorder takes the journal's entries: each change of what is held, of the
-	// approvals and the circuit breaker.
+	// Recorder receives the journal's events: each change of the pending writes, of the
+	// approvals and of the circuit breaker.
 	Recorder state.Recorder
-	// Unasked says why a write needs nobody's leave, in words for the record, or
-	// nothing. Such a write counts in no limit, and waits for the brake alone. It
-	// must not block.
+	// Unasked returns why a write needs no approval, for the record, or nothing. Such a
+	// write does not count towards the limits and is held only by the circuit breaker.
+	// It must not block.
 	Unasked func(guard.Pending) string
-	// OnBrake gives sentences for the note that the brake is on: what that means
-	// where the gate stands, and the next step. It may be nil, and must not call the
-	// gate.
+	// OnBrake returns sentences for the note that the circuit breaker is tripped: its
+	// effect and the next step. It may be nil, and must not call the gate.
 	OnBrake func() []string
 	// Now is the clock; time.Now by default.
 	Now func() time.Time
@@ -43,13 +42,12 @@ type Broken struct {
 	NeverAsks bool
 }
 
-// maxRemembered bounds the memory of which writes were let out and skipped. When
-// it is full it is emptied: Events then wait for a new answer, and counts of
-// skips begin anew.
+// maxRemembered bounds the memory of which writes were sent and rejected. It is cleared
+// when full: Events then wait for a new decision, and counts of rejections restart.
 const maxRemembered = 1 << 14
 
-// Gate decides about writes. Make one with New for each session, and give its
-// Before to the guard.
+// Gate decides about writes. Create one with New for each session, and pass its Before
+// to the guard.
 type Gate struct {
 	policy  *Policy
 	asks    bool
@@ -65,11 +63,11 @@ type Gate struct {
 	waiting []*waiting
 	grants  []Grant
 	brake   Brake
-	// sent has the times of the writes let out in the last minute, deletes the
-	// number of deletes let out; both since the brake was released.
+	// sent has the times of the writes sent in the last minute, deletes the number of
+	// deletes sent; both since the circuit breaker was released.
 	sent    []time.Time
 	deletes int
-	// told says of which objects the last write was let out, for Events.
+	// told reports of which objects the last write was sent, for Events.
 	told    map[place]bool
 	skips   map[string]int
 	changed chan struct{}
@@ -79,18 +77,18 @@ type Gate struct {
 	given int
 }
 
-// place is an object in a controller's eyes.
+// place is an object written by a controller.
 type place struct{ controller, key string }
 
-// waiting is a write that stands at the gate.
+// waiting is a pending write.
 type waiting struct {
 	subject subject
 	asked   state.Question
-	// unasked is why it needs nobody's leave.
+	// unasked is why it needs no approval.
 	unasked string
-	// yes: the user has approved this one.
+	// yes: the user has approved this write.
 	yes bool
-	// over is given the outcome, once.
+	// over receives the outcome, once.
 	over chan outcome
 }
 
@@ -99,7 +97,7 @@ type outcome struct {
 	err error
 }
 
-// New makes a gate.
+// New returns a gate.
 func New(o Options) *Gate {
 	g := &Gate{
 		policy: o.Policy, asks: o.Ask, rec: o.Recorder, unasked: o.Unasked, onBrake: o.OnBrake, now: o.Now, broken: o.Broken,
@@ -111,11 +109,11 @@ func New(o Options) *Gate {
 	return g
 }
 
-// Asks reports whether writes wait for answers.
+// Asks reports whether writes wait for approval.
 func (g *Gate) Asks() bool { return g.asks }
 
-// Before is guard.Options.Before. It returns once the write may leave, or with
-// the error that is its answer.
+// Before is guard.Options.Before. It returns once the write may be sent, or returns the
+// error to answer it with.
 func (g *Gate) Before(ctx context.Context, p guard.Pending) error {
 	if g.broken.NeverAsks {
 		return nil
@@ -155,7 +153,7 @@ func (g *Gate) Before(ctx context.Context, p guard.Pending) error {
 	return nil
 }
 
-// wait puts a question and returns with its outcome.
+// wait adds a pending approval and returns its outcome.
 func (g *Gate) wait(ctx context.Context, w *waiting, text string) outcome {
 	g.mu.Lock()
 	if !g.settle(w) {
@@ -183,12 +181,12 @@ func (g *Gate) wait(ctx context.Context, w *waiting, text string) outcome {
 	return outcome{err: fmt.Errorf("pending approval: %w", context.Cause(ctx))}
 }
 
-// again looks at a write that has waited once more before it leaves.
+// again checks a write that was pending again before it is sent.
 func (g *Gate) again(ctx context.Context, p guard.Pending, w *waiting, preview guard.Preview) error {
 	err := p.Unchanged(ctx, preview)
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	// That has taken its time.
+	// The check has taken time.
 	switch {
 	case err != nil:
 	case g.closed:
@@ -206,8 +204,8 @@ func (g *Gate) again(ctx context.Context, p guard.Pending, w *waiting, preview g
 	return skipped(w.subject, "approved but not sent: "+e.Reason)
 }
 
-// settle decides about a write as far as that can be done now; false means that
-// it has to wait. The lock is held.
+// settle decides about a write if that is possible now; false means that it stays
+// pending. The lock is held.
 func (g *Gate) settle(w *waiting) bool {
 	w.asked.Braked = false
 	if g.closed && (w.unasked == "" || g.brake.On()) {
@@ -241,8 +239,7 @@ func (g *Gate) settle(w *waiting) bool {
 	return true
 }
 
-// approval is what lets a write out without a question, in words; empty where
-// nothing does.
+// approval describes what allows a write without asking; empty if nothing does.
 func (g *Gate) approval(w subject) string {
 	for _, grant := range g.grants {
 		if grant.covers(w) {
@@ -263,8 +260,8 @@ func (g *Gate) skip(w *waiting, reason string) {
 	g.finish(w, "", reason)
 }
 
-// finish lets a write go by an approval, or answers it with an error for a reason. The
-// journal has an entry of that where it was held. The lock is held.
+// finish approves a write, or answers it with an error for a reason. If it was pending,
+// that is recorded. The lock is held.
 func (g *Gate) finish(w *waiting, by, reason string) {
 	if w.asked.ID != 0 {
 		e := w.decided(state.WriteApproved)
@@ -280,12 +277,12 @@ func (g *Gate) finish(w *waiting, by, reason string) {
 	w.over <- outcome{by: by}
 }
 
-// decided is what became of a write that was held.
+// decided is the event for the decision about a pending write.
 func (w *waiting) decided(o state.WriteOutcome) state.WriteDecided {
 	return state.WriteDecided{ID: w.asked.ID, Controller: w.subject.controller, Outcome: o, Text: w.asked.Text}
 }
 
-// remember keeps what Events go by.
+// remember stores what Events depend on.
 func (g *Gate) remember(w subject, sent bool) {
 	if len(g.told) >= maxRemembered {
 		clear(g.told)
@@ -296,7 +293,7 @@ func (g *Gate) remember(w subject, sent bool) {
 	}
 }
 
-// event decides about an Event, at once.
+// event decides about an Event immediately.
 func (g *Gate) event(p guard.Pending) error {
 	w := subjectOf(p)
 	about, known := p.About()
@@ -319,7 +316,7 @@ func (g *Gate) event(p guard.Pending) error {
 	return skipped(w, "rejected: the write that it reports was not sent")
 }
 
-// Questions are the writes that wait, the first asked first.
+// Questions are the pending writes, oldest first.
 func (g *Gate) Questions() []state.Question {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -336,8 +333,8 @@ var (
 	ErrNoKey      = errors.New("this write has no queue key, and its object has no name")
 )
 
-// Answer answers a question. An answer that covers more lets go all that waits
-// and is covered, and what comes later.
+// Answer answers a pending approval. An answer for more than one write also approves
+// all pending and future writes that it covers.
 func (g *Gate) Answer(id int, a state.Answer) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -371,7 +368,7 @@ func (g *Gate) Answer(id int, a state.Answer) error {
 	return nil
 }
 
-// settleAll lets go what may go now, in the order in which it was asked.
+// settleAll decides about all pending writes, oldest first.
 func (g *Gate) settleAll() {
 	g.waiting = slices.DeleteFunc(g.waiting, func(w *waiting) bool {
 		braked := w.asked.Braked
@@ -384,8 +381,8 @@ func (g *Gate) settleAll() {
 	g.notify()
 }
 
-// Restate records again which writes are held, what is approved and whether the
-// circuit breaker has tripped, after entries of the journal were lost.
+// Restate records again which writes are pending, what is approved and whether the
+// circuit breaker is tripped, after events of the journal were lost.
 func (g *Gate) Restate() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -416,9 +413,9 @@ func (g *Gate) notify() {
 	g.changed = make(chan struct{})
 }
 
-// Close skips what waits and everything after it but what needs nobody's leave: a
-// controller may give up its lease. Loops can end then: none of their writes stands
-// here.
+// Close rejects pending and later writes, except for those that need no approval: a
+// controller may release its lease. Controllers can then stop: none of their writes is
+// pending.
 func (g *Gate) Close() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -426,8 +423,7 @@ func (g *Gate) Close() {
 	g.settleAll()
 }
 
-// record tells the journal. The lock is held, so that the entries are in the order of
-// what happened.
+// record records an event. The lock is held, so that the order of events is correct.
 func (g *Gate) record(e state.Event) {
 	if g.rec != nil {
 		g.rec.Record(e)

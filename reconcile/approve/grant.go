@@ -9,31 +9,31 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
-// Grant is an answer for more than one write. It holds until it is withdrawn or
-// the session ends.
+// Grant is an approval for more than one write. It is valid until it is revoked or the
+// session ends.
 type Grant struct {
 	Answer state.Answer
-	// Controller is set with state.AnswerKey and state.AnswerController; Verb with
-	// state.AnswerVerb. With state.AnswerKey go Queue and Key, or Object where the
-	// write is made for no key that is known.
+	// Controller is set for state.AnswerKey and state.AnswerController, Verb for
+	// state.AnswerVerb. For state.AnswerKey, Queue and Key are set, or Object if the
+	// write has no known key.
 	Controller, Queue, Key string
 	Object                 state.Ref
-	// Verb is that of the writes; where the write is no change of an object or
-	// of its status, the resource and subresource follow: "create pods/eviction".
+	// Verb is the verb of the writes; if the write does not change an object or its
+	// status, the resource and subresource follow: "create pods/eviction".
 	Verb string
 	At   time.Time
 
 	number, question int
-	// asked is the controller of the question that was answered.
+	// asked is the controller of the approval that was answered.
 	asked string
 }
 
-// given is the grant for the journal.
+// given is the journal's event for the grant.
 func (g Grant) given() state.ApprovalGiven {
 	return state.ApprovalGiven{Number: g.number, ID: g.question, Answer: g.Answer, Controller: g.asked, Covers: g.String(), Since: g.At.UTC()}
 }
 
-// String says what it covers: "every write of deployment-controller for shop/web".
+// String describes what it covers: "all writes of deployment-controller for shop/web".
 func (g Grant) String() string {
 	switch g.Answer {
 	case state.AnswerKey:
@@ -47,8 +47,8 @@ func (g Grant) String() string {
 	return fmt.Sprintf("all %s requests of any controller", g.Verb)
 }
 
-// verbOf keeps apart what subresources make of a verb: who approves creates has
-// not approved evictions, which are creates too.
+// verbOf distinguishes subresources: an approval of creates does not cover evictions,
+// which are creates, too.
 func verbOf(w subject) string {
 	if w.subresource == "" || w.subresource == "status" {
 		return w.verb
@@ -71,13 +71,13 @@ func (g Grant) covers(w subject) bool {
 	return false
 }
 
-// sameObject compares what a request names: versions of a type are one type.
+// sameObject compares the object of requests, ignoring the version of its type.
 func sameObject(a, b state.Ref) bool {
 	return a.Group == b.Group && a.Resource == b.Resource && a.Namespace == b.Namespace && a.Name == b.Name
 }
 
-// grantFor is what an answer to a question about a write covers; false for an
-// answer to one write, and for a key where there is none.
+// grantFor returns what an answer about a write covers; false for an answer to one
+// write, and for a key if there is none.
 func grantFor(a state.Answer, w subject) (Grant, bool) {
 	switch a {
 	case state.AnswerKey:
@@ -96,15 +96,15 @@ func grantFor(a state.Answer, w subject) (Grant, bool) {
 	return Grant{}, false
 }
 
-// Grants are the answers in force that cover more than one write.
+// Grants are the current approvals that cover more than one write.
 func (g *Gate) Grants() []Grant {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return slices.Clone(g.grants)
 }
 
-// Withdraw takes back all grants; false where there was none. What they have let
-// out is out.
+// Withdraw revokes all grants; false if there was none. Writes that were already sent
+// are not affected.
 func (g *Gate) Withdraw() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()

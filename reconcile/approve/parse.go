@@ -21,7 +21,7 @@ import (
 // maxPolicy bounds a document, in bytes.
 const maxPolicy = 1 << 20
 
-// Problem is what is wrong at a line of a policy.
+// Problem is an error at a line of a policy.
 type Problem struct {
 	File string
 	Line int
@@ -35,7 +35,7 @@ func (p *Problem) Error() string {
 	return fmt.Sprintf("%s:%d: %s", p.File, p.Line, p.Text)
 }
 
-// Problems are all that is wrong with a policy, by line.
+// Problems are all errors of a policy, by line.
 type Problems []*Problem
 
 func (p Problems) Error() string {
@@ -46,10 +46,9 @@ func (p Problems) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Parse reads a policy, YAML or JSON. It is strict: a field that is not known, is
-// there twice, or has another type, a name that nothing has, and a rule that can
-// cover nothing are Problems. controller gives the full name of a loop, which may
-// be an alias.
+// Parse parses a policy in YAML or JSON. It is strict: unknown and duplicate fields,
+// wrong types, unknown names and rules that cannot match anything are Problems.
+// controller returns the full name of a controller, which may be given as an alias.
 func Parse(file string, content []byte, controller func(string) (string, error)) (*Policy, error) {
 	p := &parser{file: file, controller: controller}
 	root := p.document(content)
@@ -92,7 +91,7 @@ type parser struct {
 	problems   Problems
 }
 
-// field is how a field of an object is read.
+// field describes how a field of an object is parsed.
 type field struct {
 	required bool
 	read     func(*yaml.Node)
@@ -102,7 +101,7 @@ func (p *parser) fail(line int, format string, args ...any) {
 	p.problems = append(p.problems, &Problem{p.file, line, state.OneLine(fmt.Sprintf(format, args...))})
 }
 
-// document is the one document of a file; nil where there is none.
+// document is the only document of a file; nil if there is none.
 func (p *parser) document(content []byte) *yaml.Node {
 	if len(content) > maxPolicy {
 		p.fail(0, "larger than %d bytes", maxPolicy)
@@ -127,7 +126,7 @@ func (p *parser) document(content []byte) *yaml.Node {
 	return root.Content[0]
 }
 
-// syntax takes the line out of an error of the YAML library.
+// syntax extracts the line from an error of the YAML library.
 func (p *parser) syntax(err error) {
 	text := strings.TrimPrefix(err.Error(), "yaml: ")
 	if rest, found := strings.CutPrefix(text, "line "); found {
@@ -169,7 +168,7 @@ func (p *parser) object(n *yaml.Node, what string, fields map[string]field) {
 	}
 }
 
-// meant finds the field that differs in case or in an s.
+// meant finds the field that differs in case or in a plural s.
 func meant(name string, fields map[string]field) string {
 	plain := func(s string) string { return strings.TrimSuffix(strings.ToLower(s), "s") }
 	for _, f := range sorted(fields) {
@@ -226,7 +225,7 @@ func (p *parser) text(n *yaml.Node) (string, bool) {
 	return n.Value, true
 }
 
-// quoteHint is for what YAML takes for something else than its author.
+// quoteHint is for values that YAML does not parse as a string.
 func quoteHint(n *yaml.Node) string {
 	if n.Kind == yaml.AliasNode || n.Kind == yaml.ScalarNode && n.ShortTag() != "!!null" {
 		return ": put it in quotes"
@@ -327,8 +326,8 @@ func (p *parser) namespace(line int, entry string) string {
 	return entry
 }
 
-// kind refuses what can be told to be no type: a kind that Kubernetes does not
-// serve, and a resource that one of its own groups does not have.
+// kind rejects what is known not to be a type: a kind that Kubernetes does not serve,
+// and a resource that one of its own groups does not have.
 func (p *parser) kind(line int, entry string) string {
 	k := readKind(entry)
 	if k.any {
@@ -338,7 +337,7 @@ func (p *parser) kind(line int, entry string) string {
 	ownGroup := k.group == ""
 	for gvk := range scheme.Scheme.AllKnownTypes() {
 		if strings.HasSuffix(gvk.Kind, "List") || strings.HasSuffix(gvk.Kind, "Options") {
-			continue // they are said, not kept
+			continue // they are used in requests, not stored
 		}
 		plural, _ := meta.UnsafeGuessKindToResource(gvk)
 		ownGroup = ownGroup || gvk.Group == k.group

@@ -10,34 +10,34 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
-// What an ApprovePolicy document says that it is.
+// apiVersion and kind of an ApprovePolicy document.
 const (
 	APIVersion = "kctl-ctrl.dev/v1alpha1"
 	Kind       = "ApprovePolicy"
 )
 
-// Policy says which writes may leave without a question. It comes from Parse,
-// and is not changed afterwards.
+// Policy is which writes are sent without approval. It comes from Parse and is not
+// modified afterwards.
 type Policy struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
-	// Allow are alternatives: a write is let out where one rule covers it.
+	// Allow are alternatives: a write is allowed if one rule matches it.
 	Allow  []Rule `json:"allow"`
 	Limits Limits `json:"limits,omitzero"`
 }
 
-// Rule covers the writes that each of its fields covers.
+// Rule matches writes that match all of its fields.
 type Rule struct {
-	// Controllers are names of loops, or "*" for any.
+	// Controllers are names of controllers, or "*" for all.
 	Controllers []string `json:"controllers"`
-	// Verbs are those of the journal; there is no word for all of them.
+	// Verbs are those of the journal; there is no wildcard.
 	Verbs []string `json:"verbs"`
 	// Kinds are "Deployment", "Event.events.k8s.io" or "deployments.apps", each
-	// with its status; other subresources are named: "pods/eviction". "*" is
-	// every type with every subresource.
+	// including its status; other subresources are named: "pods/eviction". "*" is every
+	// type with every subresource.
 	Kinds []string `json:"kinds"`
-	// Namespaces are patterns as of path.Match. ClusterScoped adds the objects
-	// that are in no namespace.
+	// Namespaces are patterns as in path.Match. ClusterScoped adds cluster-scoped
+	// objects.
 	Namespaces    []string `json:"namespaces,omitempty"`
 	ClusterScoped bool     `json:"clusterScoped,omitempty"`
 
@@ -45,16 +45,16 @@ type Rule struct {
 	kinds []kindPattern
 }
 
-// Limits put the brake on when one is passed; nil is none.
+// Limits trip the circuit breaker when one would be exceeded; nil means none.
 type Limits struct {
-	// WritesPerMinute bounds the writes let out within any minute.
+	// WritesPerMinute limits the writes sent within one minute.
 	WritesPerMinute *int `json:"writesPerMinute,omitempty"`
-	// DeletesInTotal bounds the deletes and evictions since the session or the
-	// last release of the brake.
+	// DeletesInTotal limits the deletes and evictions since the start of the session or
+	// the last release of the circuit breaker.
 	DeletesInTotal *int `json:"deletesInTotal,omitempty"`
 }
 
-// Verbs are what a rule may allow, as the journal calls them.
+// Verbs are what a rule may allow, as in the journal.
 func Verbs() []string {
 	return []string{"create", "update", "patch", "apply", "delete", "deletecollection"}
 }
@@ -64,7 +64,7 @@ func (p *Policy) Concerns(controller string) bool {
 	return slices.ContainsFunc(p.Allow, func(r Rule) bool { return names(r.Controllers, controller) })
 }
 
-// covering is the rule that allows a write, in words for the record.
+// covering describes the rule that allows a write, for the record.
 func (p *Policy) covering(w subject) (rule string, ok bool) {
 	if p == nil {
 		return "", false
@@ -77,7 +77,7 @@ func (p *Policy) covering(w subject) (rule string, ok bool) {
 	return "", false
 }
 
-// subject is what rules, approvals and questions know of a write.
+// subject is what rules and approvals use of a write.
 type subject struct {
 	controller        string
 	cause             state.Cause
@@ -122,7 +122,7 @@ type kindPattern struct {
 	subresource    string
 }
 
-// readKind reads an entry as it stands, whether there is such a type or not.
+// readKind parses an entry, whether such a type exists or not.
 func readKind(entry string) kindPattern {
 	if entry == "*" {
 		return kindPattern{any: true}

@@ -7,7 +7,7 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
-// ask makes the question about a write.
+// ask returns the pending approval of a write.
 func (w subject) ask() state.Question {
 	q := state.Question{Controller: w.controller, Cause: w.cause, Verb: w.verb, Object: w.object, Subresource: w.subresource, Covers: map[state.Answer]string{}}
 	for _, a := range []state.Answer{state.AnswerKey, state.AnswerController, state.AnswerVerb} {
@@ -18,7 +18,7 @@ func (w subject) ask() state.Question {
 	return q
 }
 
-// clientOf is the user agent for people: on one line, and of a bounded length.
+// clientOf is the user agent for display: on one line, and of limited length.
 func clientOf(p guard.Pending) string {
 	const most = 160
 	text := []rune(state.OneLine(p.Client()))
@@ -28,8 +28,8 @@ func clientOf(p guard.Pending) string {
 	return string(text)
 }
 
-// identity tells the writes apart that were skipped before. Names that the
-// server is to make do not count.
+// identity identifies writes that were rejected before. Names that the server generates
+// are ignored.
 func (w subject) identity() string {
 	return strings.Join([]string{w.controller, w.cause.Key, w.verb, w.object.Type(), w.object.Namespace, w.object.Name, w.subresource}, " ")
 }

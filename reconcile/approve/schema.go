@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 )
 
-// Schema is the JSON schema of a policy, for editors. Parse knows more: which
-// controllers and kinds there are.
+// Schema is the JSON schema of a policy, for editors. Parse checks more: which
+// controllers and kinds exist.
 func Schema() []byte {
 	type object = map[string]any
 	list := func(description string, items object) object {
@@ -50,7 +50,7 @@ func Schema() []byte {
 	encoder.SetIndent("", "  ")
 	encoder.SetEscapeHTML(false)
 	if err := encoder.Encode(schema); err != nil {
-		panic("approve: encode the schema: " + err.Error()) // it is made of literals
+		panic("approve: encode the schema: " + err.Error()) // it consists of literals
 	}
 	return out.Bytes()
 }

@@ -10,20 +10,20 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard"
 )
 
-// CauseSkipped is the cause in the details of a Status that a gate, not a
-// server, answered with.
+// CauseSkipped is the cause in the details of a Status that was returned by a gate, not
+// a server.
 const CauseSkipped metav1.CauseType = "SkippedByApproval"
 
-// Skipped reports whether err, as a client returned it, is the answer to a
-// skipped write.
+// Skipped reports whether err, as a client returned it, is the answer to a rejected
+// write.
 func Skipped(err error) bool { return apierrors.HasStatusCause(err, CauseSkipped) }
 
-// Skip answers a write that somebody else than a Gate has held and does not let go,
-// as a Gate answers a skipped one.
+// Skip rejects a write that something other than a Gate has held, with the answer of a
+// Gate.
 func Skip(p guard.Pending, reason string) error { return skipped(subjectOf(p), reason) }
 
-// skipped is that answer: an error inside the server, which every loop backs off
-// on. See the package comment for why it is no other.
+// skipped is that answer: an internal server error, after which every controller backs
+// off. The package comment explains why it is not another one.
 func skipped(w subject, reason string) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
 		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"},

@@ -16,16 +16,16 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
-// past is how long ago the usual lease must have been written last, by clocks that
-// may differ, to be a thing of the past.
+// past is the age of the last renewal, by clocks that may differ, from which the usual
+// lease counts as unused.
 const past = time.Hour
 
 // key is the component's usual lease: "namespace/name".
 func (c Component) key() string { return c.Namespace + "/" + c.Name }
 
-// inUse says who uses the component's usual lease, or nothing. One
-// that is free for a moment is in use: who gave it back, or is about to take it,
-// knows nothing of a process that leads under another lease.
+// inUse describes who uses the component's usual lease, or nothing. A lease that is
+// free for a moment is in use: a candidate for it does not know of a process that leads
+// with another lease.
 func (c Component) inUse(ctx context.Context, leases coordinationv1client.LeasesGetter) (taken string, err error) {
 	lease, err := leases.Leases(c.Namespace).Get(ctx, c.Name, metav1.GetOptions{})
 	switch {
@@ -51,16 +51,16 @@ func besideRefused(taken string) error {
 	return refusal("%s: omit --leader-elect-resource-name and --leader-elect-resource-namespace to wait for it", taken)
 }
 
-// others are the leases that upstream's components hold by default, and the names
-// under which they write leases.
+// others are the leases that upstream's components hold by default, and the field
+// managers with which they write leases.
 var others = []string{"kube-controller-manager", "kube-scheduler", "cloud-controller-manager", "cloud-provider-extraction-migration", "kube-apiserver", "kubelet"}
 
-// identityLabel marks the leases by which API servers know each other
+// identityLabel marks the leases by which API servers identify each other
 // (k8s.io/kubernetes v1.37.1 pkg/controlplane/apiserver/server.go).
 const identityLabel = "apiserver.kubernetes.io/identity"
 
-// checkOwner refuses a lease that plainly is another component's: to hold it would
-// keep that from its work. Many leases do not tell whose they are.
+// checkOwner rejects a lease that clearly belongs to another component, which could not
+// work without it. Many leases do not show who owns them.
 func (c Component) checkOwner(lease *coordinationv1.Lease) error {
 	name := lease.Namespace + "/" + lease.Name
 	whose := ""
@@ -89,8 +89,8 @@ func (c Component) checkOwner(lease *coordinationv1.Lease) error {
 	return refusal("the lease %s is %s, which could not work without it: omit --leader-elect-resource-name and --leader-elect-resource-namespace", name, whose)
 }
 
-// mayLead looks at the usual lease before this process becomes the leader under
-// another.
+// mayLead checks the usual lease before this process becomes the leader with another
+// one.
 func (e *Election) mayLead(ctx context.Context) error {
 	e.mu.Lock()
 	ask := e.beside != nil && !e.leading
@@ -111,9 +111,9 @@ func (e *Election) mayLead(ctx context.Context) error {
 	return nil
 }
 
-// watchUsual ends the term when the usual lease is taken while this process leads
-// under another, and when it could not be read for RenewDeadline. looked is closed
-// when it has been seen free once since this process leads.
+// watchUsual ends the term when the usual lease is acquired while this process leads
+// with another, and when it could not be read for RenewDeadline. looked is closed once
+// it has been seen free since this process leads.
 func (e *Election) watchUsual(ctx context.Context, looked chan<- struct{}) {
 	ticker := time.NewTicker(e.retry)
 	defer ticker.Stop()

@@ -2,5 +2,5 @@ package election
 
 import "golang.org/x/sys/unix"
 
-// bootClock: CLOCK_MONOTONIC, which is Go's, stands still during suspend.
+// bootClock: CLOCK_MONOTONIC, which Go uses, stops during suspend.
 const bootClock = unix.CLOCK_BOOTTIME

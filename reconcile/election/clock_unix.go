@@ -11,7 +11,7 @@ import (
 
 type systemClock struct{}
 
-// SystemClock is the clock of this machine that runs during suspend.
+// SystemClock is this machine's clock that counts during suspend.
 func SystemClock() (Clock, error) {
 	if _, err := read(); err != nil {
 		return nil, fmt.Errorf("%w (%w)", ErrNoClock, err)
@@ -27,7 +27,7 @@ func read() (time.Duration, error) {
 	return time.Duration(now.Nano()), nil
 }
 
-// Now implements Clock. The kernel does not take back a clock that it has given.
+// Now implements Clock. A clock that could be read once can always be read.
 func (systemClock) Now() time.Duration {
 	now, err := read()
 	if err != nil {

@@ -19,32 +19,32 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
-// Options describe an election. All are required but those that say otherwise.
+// Options describe an election. All are required unless noted.
 type Options struct {
-	// Of is the component that the election is for, whose usual lease is looked at
-	// where this is another.
+	// Of is the component that the election is for. Its usual lease is checked if this
+	// is another lease.
 	Of Component
 	// Namespace and Name are the Lease's.
 	Namespace, Name string
-	// Identity is what this process holds it as; by default NewIdentity's.
+	// Identity is the holder identity of this process; NewIdentity's by default.
 	Identity string
-	// LeaseDuration is in whole seconds, as the Lease holds it. RetryPeriod is a
-	// second or more: client-go's candidates compare renewals by the second, and
-	// would count from an earlier one.
+	// LeaseDuration is in whole seconds, as in the Lease. RetryPeriod is at least a
+	// second: client-go's candidates compare renewals with a resolution of one second,
+	// and would count from an earlier one.
 	LeaseDuration, RenewDeadline, RetryPeriod time.Duration
-	// Client reads and writes the Lease, through a guard with a LeaseGrant. A
-	// request of its should give up well before RenewDeadline.
+	// Client reads and writes the Lease, through a guard with a LeaseGrant. Its
+	// requests should time out well before RenewDeadline.
 	Client coordinationv1client.LeasesGetter
 	Clock  Clock
-	// Recorder is told how the election goes.
+	// Recorder receives the events of the election.
 	Recorder state.Recorder
-	// NoWait ends Acquire with a *HeldError where another holds the lease and
-	// it has not expired, instead of waiting.
+	// NoWait makes Acquire return a *HeldError, instead of waiting, if another process
+	// holds the lease and it has not expired.
 	NoWait bool
 	// Broken breaks the election, for tests of the tests.
 	Broken Broken
 
-	// hurried allows a shorter RetryPeriod, where all candidates are this package's.
+	// hurried allows a shorter RetryPeriod if all candidates use this package.
 	hurried bool
 }
 
@@ -55,7 +55,7 @@ type Broken struct {
 	TakeLive bool
 }
 
-// HeldError says that another process holds the lease.
+// HeldError means that another process holds the lease.
 type HeldError struct {
 	Lease, Holder    string
 	Since, RenewTime time.Time
@@ -70,7 +70,7 @@ func (e *HeldError) Error() string {
 	return text + ": omit --no-wait to wait until it is free, or stop the holder"
 }
 
-// LostError says that the lease was held and is not any more.
+// LostError means that the lease was lost.
 type LostError struct{ Lease, Reason string }
 
 // Error is one line with the next step.
@@ -78,12 +78,12 @@ func (e *LostError) Error() string {
 	return fmt.Sprintf("the lease %s was lost: %s; no further writes are sent: restart to become a candidate again", e.Lease, e.Reason)
 }
 
-// errCoordinated: who takes part in coordinated leader election writes candidates
-// and leaves the Lease to the API server.
+// errCoordinated: participants of coordinated leader election write LeaseCandidates,
+// and the API server assigns the Lease.
 var errCoordinated = errors.New("active mode is not supported on a cluster with coordinated leader election: use a dry run")
 
-// NewIdentity names this process as kube-controller-manager names itself: the
-// host, an underscore, and what is unique.
+// NewIdentity returns an identity like kube-controller-manager's: the host name, an
+// underscore, and a unique part.
 func NewIdentity() (string, error) {
 	host, err := os.Hostname()
 	if err != nil {
@@ -92,7 +92,8 @@ func NewIdentity() (string, error) {
 	return host + state.Ours + string(uuid.NewUUID()), nil
 }
 
-// Election is this process's part in the election for one Lease. It can lead once.
+// Election is this process's participation in the election for one Lease. It can lead
+// once.
 type Election struct {
 	lease    state.Ref
 	identity string
@@ -102,7 +103,7 @@ type Election struct {
 	recorder state.Recorder
 	noWait   bool
 	broken   Broken
-	// beside reads the usual lease; nil where that is this one.
+	// beside reads the usual lease; nil if that is this one.
 	beside coordinationv1client.LeasesGetter
 	of     Component
 
@@ -168,7 +169,7 @@ func New(o Options) (*Election, error) {
 		Lock:          &lock{Interface: e.inner, e: e, leases: leases},
 		LeaseDuration: o.LeaseDuration, RenewDeadline: o.RenewDeadline, RetryPeriod: o.RetryPeriod,
 		Name: o.Name,
-		// The lease is given back by Release, after the loops have ended.
+		// Release releases the lease, after the controllers have stopped.
 		ReleaseOnCancel: false,
 		Callbacks: leaderelection.LeaderCallbacks{
 			OnStartedLeading: func(context.Context) {},
@@ -184,16 +185,15 @@ func New(o Options) (*Election, error) {
 // Lease is "namespace/name".
 func (e *Election) Lease() string { return e.lease.Key() }
 
-// Grant lets a guard write while the lease is held.
+// Grant allows a guard to write while the lease is held.
 func (e *Election) Grant(server string, c guard.Confirmation) (guard.ElectionGrant, error) {
 	return guard.GrantElection(server, c, e.gate)
 }
 
-// Acquire stands for election until this process leads or ctx is done, or an
-// error says why it never will. Call it once. Release must be called afterwards
-// whatever it returns.
+// Acquire waits as a candidate until this process leads, ctx is done, or an error means
+// that it never will. Call it once. Always call Release afterwards.
 func (e *Election) Acquire(ctx context.Context) error {
-	// The election outlives ctx: it goes on while the loops stop.
+	// The election outlives ctx: it continues while the controllers stop.
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
 	e.mu.Lock()
 	e.stop = stop
@@ -228,8 +228,8 @@ func (e *Election) Acquire(ctx context.Context) error {
 	}
 }
 
-// watchOver ends the term when its deadline passes, even if nobody writes. It
-// looks often, because timers stand still while the machine sleeps.
+// watchOver ends the term when its deadline passes, even without writes. It polls,
+// because timers stop while the machine is suspended.
 func (e *Election) watchOver(ctx context.Context) {
 	for left := e.gate.left(); left > 0; left = e.gate.left() {
 		timer := time.NewTimer(min(left, e.retry/4))
@@ -246,12 +246,10 @@ func (e *Election) watchOver(ctx context.Context) {
 	e.gate.lapse()
 }
 
-// Left is for how long writes may leave without another renewal; zero where none
-// may.
+// Left is how long writes may be sent without another renewal; zero if none may.
 func (e *Election) Left() time.Duration { return e.gate.left() }
 
-// Lost is closed when the lease was held and is not any more, or never will be;
-// Err tells why.
+// Lost is closed when the lease was lost or can never be acquired; Err returns why.
 func (e *Election) Lost() <-chan struct{} { return e.ended }
 
 // Err is nil until Lost is closed.
@@ -263,7 +261,7 @@ func (e *Election) Err() error {
 
 func (e *Election) lost(reason string) error { return &LostError{Lease: e.lease.Key(), Reason: reason} }
 
-// end shuts the gate, then says that it is over. The first error stays.
+// end closes the gate, then reports that the term is over. The first error is kept.
 func (e *Election) end(err error) {
 	var lost *LostError
 	isLost := errors.As(err, &lost)
@@ -303,8 +301,7 @@ func (e *Election) event(phase state.ElectionPhase) state.ElectionChanged {
 	}
 }
 
-// saw takes what the lease says, and whether that has changed since it was read
-// before.
+// saw processes the lease as read, and whether it has changed since the last read.
 func (e *Election) saw(record *resourcelock.LeaderElectionRecord, changed bool) {
 	e.mu.Lock()
 	before, known := e.holder, e.seen
@@ -342,8 +339,8 @@ func prefixed(prefix, s string) string {
 	return prefix + s
 }
 
-// expired reports whether a lease has run out by the holder's clock and this one.
-// It may only ever refuse: who wants to take over has to see it unchanged for
+// expired reports whether a lease has expired by the holder's clock and this one. It
+// can only delay a takeover: a candidate must also have seen the lease unchanged for
 // its duration.
 func expired(record *resourcelock.LeaderElectionRecord, now time.Time) bool {
 	return runsOut(record).Before(now)

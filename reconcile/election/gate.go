@@ -16,17 +16,17 @@ type gate struct {
 	clock    Clock
 	deadline time.Duration // RenewDeadline
 	within   time.Duration // LeaseDuration − RenewDeadline
-	// lapsed is told, outside the lock and once, that the deadline passed.
+	// lapsed is called once, without the lock, when the deadline has passed.
 	lapsed func(reason string)
 
 	mu sync.Mutex
-	// renewed is when the request that renewed last was about to leave.
+	// renewed is when the request of the last renewal was about to be sent.
 	renewed time.Duration
 	open    bool
 	why     string // it is shut
 	ended   bool   // it will not open again
 	under   int
-	idle    chan struct{} // closed when under falls to 0; nil while nobody waits
+	idle    chan struct{} // closed when under reaches 0; nil while nothing waits
 }
 
 // Enter implements guard.Gate.
@@ -62,7 +62,7 @@ func (g *gate) leave() {
 	}
 }
 
-// lapse shuts a gate whose deadline has passed, and says so.
+// lapse closes a gate whose deadline has passed, and reports it.
 func (g *gate) lapse() {
 	g.mu.Lock()
 	age := g.clock.Now() - g.renewed
@@ -76,7 +76,7 @@ func (g *gate) lapse() {
 	g.lapsed(reason)
 }
 
-// left is how long the gate stays open without a renewal; zero if it is shut.
+// left is how long the gate stays open without a renewal; zero if it is closed.
 func (g *gate) left() time.Duration {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -86,9 +86,9 @@ func (g *gate) left() time.Duration {
 	return max(0, g.renewed+g.deadline-g.clock.Now())
 }
 
-// renew counts a renewal, confirmed by the server, whose request was about to
-// leave at a moment. It returns how long that was after the one before, and
-// whether the gate is open. A confirmation that comes too late opens nothing.
+// renew records a renewal, confirmed by the server, and when its request was about to
+// be sent. It returns the time since the previous renewal and whether the gate is open.
+// A confirmation that arrives too late does not open it.
 func (g *gate) renew(at time.Duration) (gap time.Duration, open bool) {
 	g.lapse()
 	g.mu.Lock()
@@ -105,7 +105,7 @@ func (g *gate) renew(at time.Duration) (gap time.Duration, open bool) {
 	return gap, true
 }
 
-// shut closes the gate for good. The first reason stays.
+// shut closes the gate permanently. The first reason is kept.
 func (g *gate) shut(reason string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -119,7 +119,7 @@ func (g *gate) shutLocked(reason string) {
 	g.open, g.ended = false, true
 }
 
-// drain waits until no write is under way.
+// drain waits until no write is in flight.
 func (g *gate) drain(ctx context.Context) error {
 	g.mu.Lock()
 	if g.under == 0 {

@@ -16,15 +16,15 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// A Component is what an election is held for: a process of the control plane whose
-// place this one takes. The zero Component is none.
+// A Component is a process of the control plane that this program can replace. The zero
+// Component is none.
 type Component struct {
-	// Namespace and Name are those of its Lease, unless its flags say otherwise.
+	// Namespace and Name identify its Lease, unless its flags change them.
 	Namespace, Name string
-	// what it is in a sentence: "controller manager".
+	// what describes it in messages: "controller manager".
 	what string
-	// trace finds what is left of it on a cluster where it works or has, though
-	// there is no Lease; empty where there is nothing.
+	// trace finds evidence that it is or was active on a cluster without the Lease;
+	// empty if there is none.
 	trace func(context.Context, kubernetes.Interface) (string, error)
 }
 
@@ -41,20 +41,20 @@ func Scheduler() Component {
 // namespace is where the components' leases are.
 const namespace = metav1.NamespaceSystem
 
-// minors are those of the API servers that the loops of this program may write
-// to: a controller manager is as old as its API server or one minor older
+// minors are the API server versions that the controllers of this program may write to:
+// a controller manager has the version of its API server or one minor version less
 // (Kubernetes' version skew policy).
 var minors = [...]string{"37", "38"}
 
-// A Refusal says in one line why this program does not become active, with the
-// next step.
+// A Refusal is the reason why this program does not become active, with the next step,
+// on one line.
 type Refusal struct{ text string }
 
 func (r *Refusal) Error() string { return r.text }
 
 func refusal(format string, args ...any) error { return &Refusal{fmt.Sprintf(format, args...)} }
 
-// CheckServer refuses API servers of other versions than the loops' and the next.
+// CheckServer rejects API servers of versions other than the controllers' and the next.
 func CheckServer(v *version.Info) error {
 	minor := strings.TrimRight(v.Minor, "+")
 	for _, m := range minors {
@@ -66,21 +66,20 @@ func CheckServer(v *version.Info) error {
 		v.Major, v.Minor, minors[0], minors[0], minors[1])
 }
 
-// Held is what a Lease says of its holder; the zero Held is of a lease that nobody
-// holds.
+// Held is the holder of a Lease; the zero Held means that it has none.
 type Held struct {
 	Holder           string
 	Since, RenewTime time.Time
 }
 
-// CheckLease reads the Lease, and refuses where it does not tell whether another such
-// component works here: it cannot be read, or it is missing on a cluster that one has
-// worked on, as on managed control planes. One that holds no lease, or another, is not
-// seen beside a lease that has expired: what it has written last says nothing of a
-// quiet cluster (docs/active.md).
+// CheckLease reads the Lease, and refuses if it does not show whether another instance
+// of the component is active: it cannot be read, or it is missing on a cluster where
+// one has been active, as on managed control planes. An instance that uses no lease, or
+// another one, cannot be detected if this lease exists but has expired: the age of its
+// last writes is no evidence on a quiet cluster (docs/active.md).
 func (c Component) CheckLease(ctx context.Context, client kubernetes.Interface, namespace, name string) (Held, error) {
 	if err := c.checkOwner(&coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}); err != nil {
-		return Held{}, err // before it is there: to elect would create it
+		return Held{}, err // before it exists: leader election would create it
 	}
 	if namespace != c.Namespace || name != c.Name {
 		switch taken, err := c.inUse(ctx, client.CoordinationV1()); {
@@ -99,7 +98,7 @@ func (c Component) CheckLease(ctx context.Context, client kubernetes.Interface, 
 	case !apierrors.IsNotFound(err):
 		return Held{}, fmt.Errorf("read the lease %s/%s: %w", namespace, name, err)
 	}
-	// Nobody has held it, or it is kept elsewhere.
+	// It was never held, or the component uses another lease.
 	trace, err := c.trace(ctx, client)
 	var hidden *hiddenError
 	switch {
@@ -130,12 +129,13 @@ func heldBy(spec coordinationv1.LeaseSpec) Held {
 	return h
 }
 
-// hiddenError says which right is missing to find a trace.
+// hiddenError names the permission that is missing to find evidence.
 type hiddenError struct{ right string }
 
 func (e *hiddenError) Error() string { return "you lack permission to " + e.right }
 
-// publishedRoots is the work of a loop that every kube-controller-manager has.
+// publishedRoots checks for the result of a controller that every
+// kube-controller-manager runs.
 func publishedRoots(ctx context.Context, client kubernetes.Interface) (string, error) {
 	const published = "kube-root-ca.crt"
 	_, err := client.CoreV1().ConfigMaps(namespace).Get(ctx, published, metav1.GetOptions{})
@@ -150,9 +150,9 @@ func publishedRoots(ctx context.Context, client kubernetes.Interface) (string, e
 	return "it created the ConfigMap " + namespace + "/" + published, nil
 }
 
-// boundPod is a pod that asks for the default scheduler and has a node. A kubelet
-// makes such pods for those of its files, bound from the first; others that were
-// created with a node cannot be told from bound ones, and count.
+// boundPod finds a scheduled pod that uses the default scheduler. Mirror pods of static
+// pods are ignored: they are bound from the start. Other pods that were created with a
+// node cannot be distinguished from scheduled ones, and count.
 func boundPod(ctx context.Context, client kubernetes.Interface) (string, error) {
 	options := metav1.ListOptions{
 		Limit:         500,

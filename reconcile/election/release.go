@@ -11,10 +11,10 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
-// Release ends this process's part: no write leaves any more, those under way
-// are waited for, and the lease is given back if this process has it. Call it
-// when the loops have returned. Where that, or a write, does not end within ctx,
-// the lease must expire by itself: Abandon.
+// Release ends this process's participation: no further write is sent, writes in flight
+// are waited for, and the lease is released if this process holds it. Call it after the
+// controllers have returned. If they, or a write, do not end within ctx, the lease must
+// expire: use Abandon.
 func (e *Election) Release(ctx context.Context) error {
 	led := e.halt("the lease is being released")
 	if err := e.gate.drain(ctx); err != nil {
@@ -30,8 +30,8 @@ func (e *Election) Release(ctx context.Context) error {
 	if !began {
 		return nil
 	}
-	// Also where it does not know that it holds the lease: the answer to its last
-	// request may be missing.
+	// Also if it is unknown whether this process holds the lease: the response to its
+	// last request may be missing.
 	gave, err := e.giveBack(ctx)
 	switch {
 	case err != nil && mine:
@@ -42,7 +42,7 @@ func (e *Election) Release(ctx context.Context) error {
 	return nil
 }
 
-// withdraw says that it waits no longer, where it has never led.
+// withdraw records that it is no longer a candidate, if it has never led.
 func (e *Election) withdraw() {
 	select {
 	case <-e.acquired:
@@ -55,7 +55,7 @@ func (e *Election) withdraw() {
 	e.recorder.Record(event)
 }
 
-// Abandon ends this process's part and leaves the lease to expire.
+// Abandon ends this process's participation and lets the lease expire.
 func (e *Election) Abandon(reason string) { e.leave(e.halt(reason), reason) }
 
 func (e *Election) leave(led bool, reason string) {
@@ -72,8 +72,7 @@ func (e *Election) leave(led bool, reason string) {
 	}
 }
 
-// halt shuts the gate on purpose, and reports whether it was this that ended the
-// term.
+// halt closes the gate deliberately, and reports whether that ended the term.
 func (e *Election) halt(reason string) (led bool) {
 	e.gate.shut(reason)
 	e.mu.Lock()
@@ -99,8 +98,8 @@ func (e *Election) stopped(ctx context.Context) bool {
 	}
 }
 
-// giveBack writes the lease without a holder, as client-go does; the next one
-// need not wait for it to expire.
+// giveBack writes the lease without a holder, as client-go does; the next candidate
+// need not wait for its expiry.
 func (e *Election) giveBack(ctx context.Context) (gave bool, err error) {
 	for {
 		old, _, err := e.inner.Get(ctx)
@@ -108,7 +107,7 @@ func (e *Election) giveBack(ctx context.Context) (gave bool, err error) {
 			return false, err
 		}
 		if old.HolderIdentity != e.identity {
-			return false, nil // it has been taken over: there is nothing to give back
+			return false, nil // it has been acquired by another: nothing to release
 		}
 		now := metav1.Now()
 		err = e.inner.Update(ctx, resourcelock.LeaderElectionRecord{

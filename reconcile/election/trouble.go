@@ -10,11 +10,11 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
-// trouble is what went wrong with the lease last.
+// trouble is the last problem with the lease.
 type trouble struct{ verb, kind, text string }
 
-// over ends the trouble, if it is, and returns what works again. It is called with
-// the lock held.
+// over ends the problem if is is true, and returns the verb that works again. It is
+// called with the lock held.
 func (e *Election) over(is bool) (verb string) {
 	if is {
 		verb, e.trouble = e.trouble.verb, trouble{}
@@ -22,14 +22,14 @@ func (e *Election) over(is bool) (verb string) {
 	return verb
 }
 
-// works says that trouble is over.
+// works records that a problem is over.
 func (e *Election) works(verb string) {
 	if verb == "read" || verb == "write" {
 		e.recorder.Record(state.Note{Source: "election", Text: fmt.Sprintf("could %s the lease %s again", verb, e.lease.Key())})
 	}
 }
 
-// because adds to the reason of a lapse what kept the lease from being renewed.
+// because adds what prevented the renewal to the reason of a lapse.
 func (e *Election) because(reason string) string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -39,7 +39,7 @@ func (e *Election) because(reason string) string {
 	return reason + " (could not " + e.trouble.verb + " it: " + e.trouble.text + ")"
 }
 
-// failed notes trouble with the lease, once for each kind of it in a row.
+// failed records a problem with the lease, once for each kind in a row.
 func (e *Election) failed(verb string, err error) {
 	if errors.Is(err, context.Canceled) {
 		return

@@ -2,20 +2,18 @@ package settle
 
 import "fmt"
 
-// maxReasons bounds the lines that say what moves. A burst has thousands of
-// pending writes, is looked at every few milliseconds, and the first of them
-// say enough.
+// maxReasons bounds the lines. A burst has thousands of pending writes and is checked
+// every few milliseconds; the first of them are sufficient.
 const maxReasons = 20
 
-// reasons are lines that say what moves: the first ones in words, the others
-// counted.
+// reasons lists what is not idle: the first items as lines, the others counted.
 type reasons struct {
 	lines []string
 	more  int
 }
 
-// full reports whether another line would only be counted. It spares the
-// caller making one.
+// full reports whether another line would only be counted, so that the caller need not
+// build it.
 func (r *reasons) full() bool { return len(r.lines) >= maxReasons }
 
 func (r *reasons) addf(format string, args ...any) {
@@ -39,8 +37,8 @@ func (r *reasons) join(o reasons) {
 
 func (r *reasons) total() int { return len(r.lines) + r.more }
 
-// words returns the lines, the last of which says how many are left out. It is
-// nil without a reason.
+// words returns the lines, the last of which counts the others. It is nil if there are
+// none.
 func (r *reasons) words() []string {
 	if r.more == 0 {
 		return r.lines

@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	// firstReport is how long a wait lasts before it is first reported.
+	// firstReport is how long a wait lasts before the first report.
 	firstReport = 5 * time.Second
 	// longestPause bounds the time between two reports, which doubles.
 	longestPause = 5 * time.Minute
@@ -28,12 +28,11 @@ func Pause(n int) time.Duration {
 	return pause
 }
 
-// Waiting is what a wait is still for.
+// Waiting describes what a wait is waiting for.
 type Waiting struct {
 	// For is how long the wait has lasted.
 	For time.Duration
-	// Items are the first of what is not idle, the one that has been so for the
-	// longest first; Total counts all of them.
+	// Items are the first of what is not idle, longest first; Total counts all of them.
 	Items []Item
 	Total int
 }
@@ -42,13 +41,13 @@ type Waiting struct {
 type Item struct {
 	// Text names it: "job-controller: shop/migrate is being processed".
 	Text string
-	// For is how long every look has found it so, as far as the bound on reasons
-	// shows: of a key that is processed again and again, the last time only.
+	// For is how long every check has found it so, within the limit on reasons; for a
+	// key that is processed repeatedly, the last time only.
 	For time.Duration
 }
 
-// watchman remembers since when each reason has been given, and when the next
-// report is due.
+// watchman records since when each reason has been given, and when the next report is
+// due.
 type watchman struct {
 	begun, due time.Time
 	reports    int
@@ -59,7 +58,7 @@ func newWatchman(now time.Time) *watchman {
 	return &watchman{begun: now, due: now.Add(Pause(0)), since: map[string]time.Time{}}
 }
 
-// see takes note of a look.
+// see processes a check.
 func (w *watchman) see(r *reasons, now time.Time) {
 	if r.more == 0 && len(w.since) > len(r.lines) {
 		given := map[string]bool{}
@@ -82,7 +81,7 @@ func (w *watchman) see(r *reasons, now time.Time) {
 	}
 }
 
-// report gives what is to be reported now, if it is time.
+// report returns the report if it is due.
 func (w *watchman) report(r *reasons, now time.Time) (Waiting, bool) {
 	if now.Before(w.due) {
 		return Waiting{}, false
@@ -97,8 +96,8 @@ func (w *watchman) report(r *reasons, now time.Time) (Waiting, bool) {
 	return out, true
 }
 
-// subject is a reason without its counts and durations, which change while it stays
-// the same.
+// subject is a reason without its counts and durations, which change while it stays the
+// same.
 func subject(reason string) string {
 	words := strings.Fields(reason)
 	for i, word := range words {

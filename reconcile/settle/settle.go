@@ -30,22 +30,22 @@ type Due struct {
 	Queue      string
 	Key        string
 	At         time.Time
-	// Retries is not zero where the key waits out a back-off.
+	// Retries is not zero if the key is in backoff.
 	Retries int
 }
 
-// Activity is what moves in the queues at one moment.
+// Activity is the state of the queues at one moment.
 type Activity struct {
-	// Moving lists in words what is ready, being processed or being delivered.
+	// Moving lists what is ready, in flight or being delivered.
 	Moving []string
-	// Waiting lists the keys held back.
+	// Waiting lists the delayed keys.
 	Waiting []Due
-	// Generation rises with every change of the two.
+	// Generation increases with every change of the two.
 	Generation uint64
 }
 
-// Loops is what settle asks of the taps. Its methods are called from one
-// goroutine at a time.
+// Loops is what settle needs from the taps. Its methods are called from one goroutine
+// at a time.
 type Loops interface {
 	Deliveries
 	Activity() Activity
@@ -55,7 +55,7 @@ type Loops interface {
 
 // Probe is a part of the cluster that works without a tapped queue.
 type Probe interface {
-	// Busy says in words what it has still to do; empty means idle.
+	// Busy lists what it still has to do; empty means idle.
 	Busy() []string
 }
 
@@ -65,22 +65,21 @@ type ProbeFunc func() []string
 // Busy calls f.
 func (f ProbeFunc) Busy() []string { return f() }
 
-// Settler puts the parts together.
+// Settler combines the parts.
 type Settler struct {
 	Loops  Loops
 	Writes *Writes
 	Probes []Probe
-	// Horizon is how far ahead a key may be due and still count as moving.
+	// Horizon is the delay up to which a key counts as not idle.
 	Horizon time.Duration
-	// Report, if set, is called by Wait while it waits: first after 5 s, then after
-	// twice as long each time; see [Pause].
+	// Report, if set, is called by Wait while it waits: first after 5 s, then with
+	// doubling intervals; see [Pause].
 	Report func(Waiting)
 }
 
-// Look says what moves now, in words, and which keys are due after the horizon,
-// soonest first. Of many reasons it gives the first and counts the others in a
-// last line. Nothing moves only if busy is empty and the two looks it takes saw
-// no change between them.
+// Look returns what is not idle, and which keys are due after the horizon, earliest
+// first. Of many reasons it returns the first and counts the others in a last line. The
+// controllers are idle only if busy is empty and nothing changed during the check.
 func (s *Settler) Look() (busy []string, later []Due) {
 	l := s.look()
 	if l.busy.total() == 0 && l.moved {
@@ -89,13 +88,13 @@ func (s *Settler) Look() (busy []string, later []Due) {
 	return l.busy.words(), l.later
 }
 
-// glance is what one look sees.
+// glance is the result of one check.
 type glance struct {
 	busy  reasons
 	later []Due
-	// moved: nothing was busy, but something changed during the look.
+	// moved: nothing was busy, but something changed during the check.
 	moved bool
-	// loops and writes are the generations that were looked at.
+	// loops and writes are the generations that were checked.
 	loops, writes uint64
 }
 
@@ -126,12 +125,11 @@ func (s *Settler) look() glance {
 	return l
 }
 
-// pollEvery is how often the probes are asked, which cannot announce a change.
+// pollEvery is how often the probes are polled, which cannot report changes.
 const pollEvery = 10 * time.Millisecond
 
-// Wait returns the keys due later once the loops have come to rest and have
-// stayed so for a moment; see the package comment. When ctx ends first, the
-// error is a [*MovingError] that wraps its cause.
+// Wait returns the delayed keys once the controllers have settled; see the package
+// comment. If ctx ends first, the error is a [*MovingError] that wraps its cause.
 func (s *Settler) Wait(ctx context.Context) ([]Due, error) {
 	timer := time.NewTimer(pollEvery)
 	defer timer.Stop()
@@ -159,8 +157,8 @@ func (s *Settler) Wait(ctx context.Context) ([]Due, error) {
 		case <-loops:
 		case <-writes:
 		}
-		// A burst of changes is looked at once: wait out the rest of the
-		// interval before the next look.
+		// A burst of changes is checked at once: wait for the rest of the interval
+		// before the next check.
 		select {
 		case <-ctx.Done():
 		case <-timer.C:
@@ -175,17 +173,17 @@ func (l glance) moving(cause error) error {
 	return &MovingError{Busy: l.busy.words(), Cause: cause, total: l.busy.total()}
 }
 
-// MovingError says that time ran out, and on what.
+// MovingError means that the controllers did not settle in time.
 type MovingError struct {
-	// Busy is what still moved, in words; of many reasons the first, and a last
-	// line that counts the others.
+	// Busy lists what was not idle; of many reasons the first, and a last line that
+	// counts the others.
 	Busy  []string
 	Cause error
 
 	total int
 }
 
-// Total counts what still moved, what Busy leaves out included.
+// Total counts everything that was not idle, including what Busy leaves out.
 func (e *MovingError) Total() int { return max(e.total, len(e.Busy)) }
 
 func (e *MovingError) Error() string {

@@ -3,33 +3,32 @@ package settle
 import "time"
 
 const (
-	// confirmAfter is how far apart the two looks are that make sure of rest.
-	// It covers work that for a moment shows nowhere: a volume operation before
-	// its first write, a status that admission writes.
+	// confirmAfter is the time between the two checks that confirm a settled state. It
+	// covers work that is not visible for a moment: a volume operation before its first
+	// write, a status that admission writes.
 	confirmAfter = 50 * time.Millisecond
-	// steadyAfter is how long nothing may have to be done before it no longer
-	// matters that something changes all the time. Else a large cluster, whose
-	// nodes' heartbeats come more often than every confirmAfter, would never
-	// be at rest.
+	// steadyAfter is the time without work after which continuous changes no longer
+	// matter. Otherwise a large cluster, whose nodes send heartbeats more often than
+	// every confirmAfter, would never be settled.
 	steadyAfter = time.Second
 )
 
-// stillness makes sure of rest by more than one look. The zero stillness has
+// stillness confirms a settled state by more than one check. The zero stillness has
 // seen none.
 type stillness struct {
-	// quiet is the first of the looks that saw nothing move and no change
-	// between them, at quietSince.
+	// quiet is the first of the checks that found nothing in progress and no change
+	// since, at quietSince.
 	quiet      glance
 	quietSince time.Time
-	// busySince is when the looks began to see something move, zero if the last
-	// did not. steadySince is the first look that did not since something moved
-	// for longer than confirmAfter; shorter it is a heartbeat's write.
+	// busySince is when checks started to find work in progress, zero if the last did
+	// not. steadySince is the first check that found none since work took longer than
+	// confirmAfter; shorter work is a heartbeat's write.
 	busySince, steadySince time.Time
 }
 
-// confirm takes the next look, made at now, and reports whether the loops are at
-// rest: nothing moves, and either nothing has changed since a look confirmAfter
-// before, or nothing but passing writes has moved for steadyAfter.
+// confirm processes the next check, made at now, and reports whether the controllers
+// are settled: nothing is in progress, and either nothing has changed since a check
+// confirmAfter before, or only short writes have been in progress for steadyAfter.
 func (s *stillness) confirm(l glance, now time.Time) bool {
 	if l.busy.total() > 0 {
 		s.quietSince = time.Time{}

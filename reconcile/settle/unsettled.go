@@ -4,9 +4,9 @@ import (
 	"fmt"
 )
 
-// UnsettledError is what --until-settled ends with when time runs out.
+// UnsettledError is the result of --until-settled after a timeout.
 type UnsettledError struct {
-	// Reasons are the first of what is not idle; total counts all, where it is more.
+	// Reasons are the first of what is not idle; total counts all, if it is larger.
 	Reasons []string
 	Total   int
 }

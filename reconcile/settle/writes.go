@@ -8,35 +8,33 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
-// unconfirmedAfter is how long a write may wait for its watch event before it
-// stops counting as unsettled. A no-op update has no event of its own and is
-// recognised by its resourceVersion; what remains are answers that carry none
-// (a binding, an eviction) on objects that nothing follows.
+// unconfirmedAfter is how long a write may wait for its watch event before it no longer
+// counts as unsettled. A no-op update has no event of its own and is recognised by its
+// resourceVersion; the others are responses without one (a binding, an eviction) on
+// objects that nothing watches.
 const unconfirmedAfter = 5 * time.Second
 
-// forgottenAfter is how long a write is kept that nobody looks at: in a session
-// that waits for no rest, every write. It is longer than unconfirmedAfter, so
-// that a write which is looked at all the time is given up by a look, which
-// knows whether its event came.
+// forgottenAfter is how long a write is kept without a check: in a session that does
+// not wait for a settled state, every write. It is longer than unconfirmedAfter, so
+// that a write that is checked continuously is given up by a check, which knows whether
+// its event arrived.
 const forgottenAfter = 2 * unconfirmedAfter
 
-// Deliveries is what the taps know of the events that handlers have returned
-// from.
+// Deliveries is what the taps know about the events that handlers have processed.
 type Deliveries interface {
-	// Seen reports whether every handler on the object's type has returned from
-	// an event at or after resourceVersion. It is true for a type that no
-	// handler follows.
+	// Seen reports whether every handler of the object's type has processed an event at
+	// or after resourceVersion. It is true for a type without handlers.
 	Seen(object state.Ref, resourceVersion string) bool
-	// SeenDeleted reports the same of the object's deletion, or of the update
-	// that began it. A Ref without a name stands for all objects of its type in
-	// its namespace, or in all namespaces if it has none.
+	// SeenDeleted reports the same of the object's deletion, or of the update that
+	// started it. A Ref without a name stands for all objects of its type in its
+	// namespace, or in all namespaces if it has none.
 	SeenDeleted(object state.Ref) bool
 }
 
-// Writes follows mutating requests from the moment they are sent until the
-// loops have been told of their result.
+// Writes tracks mutating requests from when they are sent until the controllers have
+// received their result.
 //
-// Its methods are safe for concurrent use. The zero Writes is not ready; see
+// Its methods are safe for concurrent use. The zero Writes is not usable; see
 // NewWrites.
 type Writes struct {
 	now func() time.Time
@@ -44,15 +42,15 @@ type Writes struct {
 	mu       sync.Mutex
 	inFlight int
 	pending  []pendingWrite
-	// generation rises with every change, so that a reader can tell whether
-	// something happened between two looks.
+	// generation increases with every change, so that a reader can detect changes
+	// between two checks.
 	generation uint64
-	// unconfirmed are the writes given up.
+	// unconfirmed are the writes that were given up.
 	unconfirmed reasons
 	changed     chan struct{}
 }
 
-// pendingWrite is what is needed of a write to find its event and to name it.
+// pendingWrite is what is needed to find the event of a write and to describe it.
 type pendingWrite struct {
 	controller, verb string
 	object           state.Ref
@@ -60,7 +58,7 @@ type pendingWrite struct {
 	since            time.Time
 }
 
-// NewWrites begins with nothing in flight. now may be nil for the wall clock.
+// NewWrites starts with nothing in flight. now may be nil for the wall clock.
 func NewWrites(now func() time.Time) *Writes {
 	if now == nil {
 		now = time.Now
@@ -68,8 +66,8 @@ func NewWrites(now func() time.Time) *Writes {
 	return &Writes{now: now, changed: make(chan struct{})}
 }
 
-// Wrap counts the mutating requests that are under way through rt. It belongs
-// outside the guard, so that a request the guard holds back counts too.
+// Wrap counts the mutating requests in flight through rt. It belongs outside the guard,
+// so that a request that the guard holds counts, too.
 func (w *Writes) Wrap(rt http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(r *http.Request) (*http.Response, error) {
 		switch r.Method {
@@ -86,7 +84,7 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// Finished takes a write's record. Writes that reached the server are pending
+// Finished processes the record of a write. Writes that reached the server are pending
 // from now on; answers of the guard never have a watch event and are not.
 func (w *Writes) Finished(write state.WriteFinished) {
 	if write.Result != state.WriteDone || write.Mode == state.ModeDryRunServer {
@@ -106,7 +104,7 @@ func (w *Writes) Finished(write state.WriteFinished) {
 }
 
 // forget drops what is older than forgottenAfter. The oldest come first; append
-// gives their memory back when it moves the rest.
+// releases their memory when it moves the rest.
 func (w *Writes) forget(now time.Time) {
 	n := 0
 	for n < len(w.pending) && now.Sub(w.pending[n].since) > forgottenAfter {
@@ -132,9 +130,9 @@ func (w *Writes) Changed() <-chan struct{} {
 	return w.changed
 }
 
-// TakeUnconfirmed names the writes whose watch event was given up waiting for
-// since the last call, "namespace-controller: deletecollection pods shop/", and
-// forgets them. Of many it names the first and counts the others in a last line.
+// TakeUnconfirmed lists the writes whose watch event was given up since the last call,
+// "namespace-controller: deletecollection pods shop/", and forgets them. Of many it
+// lists the first and counts the others in a last line.
 func (w *Writes) TakeUnconfirmed() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -143,8 +141,8 @@ func (w *Writes) TakeUnconfirmed() []string {
 	return words
 }
 
-// look drops the writes that deliveries confirms and says what is left, with
-// the generation it looked at.
+// look drops the writes that deliveries confirms and returns what is left, with the
+// generation it checked.
 func (w *Writes) look(deliveries Deliveries) (busy reasons, generation uint64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -157,7 +155,7 @@ func (w *Writes) look(deliveries Deliveries) (busy reasons, generation uint64) {
 			w.unconfirmed.addf("%s: %s %s", p.controller, p.verb, p.object)
 		default:
 			kept = append(kept, p)
-			if busy.full() { // before the arguments are made, of thousands of writes
+			if busy.full() { // before the arguments are built, for thousands of writes
 				busy.more++
 				continue
 			}
