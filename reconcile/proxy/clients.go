@@ -7,18 +7,18 @@ import (
 )
 
 const (
-	// maxClients bounds the names that user agents can make.
+	// maxClients bounds the names derived from user agents.
 	maxClients = 64
-	// maxClientName is the longest of them, in bytes.
+	// maxClientName is the maximum length of a name, in bytes.
 	maxClientName = 63
 
 	unnamedClient = "unnamed-client"
 	otherClients  = "other clients"
 )
 
-// Clients names clients by their user agents: client-go's are
-// "operator/v1.2.3 (linux/amd64) kubernetes/abc", and the name is "operator".
-// Its methods are safe for concurrent use.
+// Clients derives client names from user agents: client-go's are "operator/v1.2.3
+// (linux/amd64) kubernetes/abc", and the name is "operator". Its methods are safe for
+// concurrent use.
 type Clients struct {
 	taken func(string) bool
 
@@ -26,14 +26,14 @@ type Clients struct {
 	known map[string]bool
 }
 
-// NewClients begins with no name. taken, if it is set, reports the names that
-// others in the journal bear: a client of such a name gets " (client)" behind it.
+// NewClients returns a Clients without names. taken, if set, reports the names of other
+// writers in the journal: a client with such a name gets " (client)" appended.
 func NewClients(taken func(string) bool) *Clients {
 	return &Clients{taken: taken, known: map[string]bool{}}
 }
 
-// Of names the client that makes a request. After the first 64 names, every new
-// one is "other clients".
+// Of returns the name of the client that sends a request. After the first 64 names,
+// every new one is "other clients".
 func (c *Clients) Of(req *http.Request) string {
 	name := clientName(req.UserAgent())
 	if c.taken != nil && c.taken(name) {
@@ -57,12 +57,12 @@ func IsName(name string) bool {
 	return name == otherClients || own != "" && clientName(own) == own
 }
 
-// takenSuffix is behind the name of a client that calls itself as another writer of
-// the journal does.
+// takenSuffix is appended to the name of a client that equals that of another writer in
+// the journal.
 const takenSuffix = " (client)"
 
-// clientName is the first word of a user agent up to its version. What is no
-// letter, digit, dot, dash or underscore becomes an underscore.
+// clientName is the first word of a user agent up to its version. Characters other than
+// letters, digits, dots, dashes and underscores become underscores.
 func clientName(userAgent string) string {
 	name := strings.TrimSpace(userAgent)
 	if end := strings.IndexAny(name, "/ \t"); end >= 0 {

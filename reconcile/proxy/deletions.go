@@ -12,20 +12,20 @@ import (
 )
 
 const (
-	// maxDeletions bounds the deleted objects that are remembered.
+	// maxDeletions bounds the deleted objects that are tracked.
 	maxDeletions = 1024
 	// maxHints bounds the hints of a session.
 	maxHints = 10
 )
 
-// Deletions remembers what clients have deleted in a dry run. The objects are still
-// there, and a client that waits for one to be gone waits forever: it gets a hint in
-// the record when it reads an object for the second time, watches it by its name, or
-// deletes it once more. That nothing is deleted is noted in any case, once: of a client
-// that waits for the event of its informer, nothing else is seen.
+// Deletions tracks what clients have deleted in a dry run. The objects still exist, so
+// a client that waits for a deletion waits forever: it gets a hint in the journal when
+// it reads an object for the second time, watches it by name, or deletes it again. The
+// first deletion of an object is always noted, because a client that waits for the
+// event of its informer shows no other sign.
 type Deletions struct {
 	recorder state.Recorder
-	// advice is how to have deletions carried out.
+	// advice is how to carry out deletions.
 	advice string
 
 	mu      sync.Mutex
@@ -38,18 +38,18 @@ type deletion struct {
 	hinted bool
 }
 
-// NewDeletions begins with none. advice is how to have deletions carried out.
+// NewDeletions returns an empty tracker. advice is how to carry out deletions.
 func NewDeletions(recorder state.Recorder, advice string) *Deletions {
 	return &Deletions{recorder: recorder, advice: advice, objects: map[state.Ref]*deletion{}}
 }
 
-// identity is what makes two references of one object the same.
+// identity is equal for all references to one object.
 func identity(o state.Ref) state.Ref {
 	o.Version, o.UID = "", ""
 	return o
 }
 
-// Wrote takes what became of a write, as guard.Options.OnWrite.
+// Wrote processes the result of a write, as guard.Options.OnWrite.
 func (d *Deletions) Wrote(w state.WriteFinished) {
 	if w.Result != state.WriteDry || w.Verb != "delete" || w.Subresource != "" || w.Object.Name == "" || w.Object.Resource == "events" || w.Object.Resource == "leases" {
 		return
@@ -69,7 +69,7 @@ func (d *Deletions) Wrote(w state.WriteFinished) {
 	}
 }
 
-// read takes a read that was answered.
+// read processes a read that was answered.
 func (d *Deletions) read(client string, r request.Request, query url.Values, status int) {
 	if d == nil || r.Kind != request.KindRead || status != 200 {
 		return
@@ -94,7 +94,7 @@ func (d *Deletions) read(client string, r request.Request, query url.Values, sta
 	}
 }
 
-// hint says once of an object that a client may wait for its deletion.
+// hint records, once per object, that a client may wait for its deletion.
 func (d *Deletions) hint(about *deletion, client string, object state.Ref, words string) {
 	if about.hinted || d.hints >= maxHints {
 		return

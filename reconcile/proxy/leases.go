@@ -27,23 +27,23 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
-// maxLeases bounds the leases that are answered for.
+// maxLeases bounds the leases that are simulated.
 const maxLeases = 1024
 
 var leaseResource = schema.GroupResource{Group: coordinationv1.GroupName, Resource: "leases"}
 
-// Leases answers, in a dry run, for the Leases by which a controller elects its
-// leader, from memory: what it writes it reads again, and nobody else does. It is
-// a guard.Local.
+// Leases simulates, in a dry run, the Leases with which a controller elects its leader,
+// in memory: what it writes is returned to it and to no other process. It is a
+// guard.Local.
 //
-// A lease is taken over from the server when it is first asked for by its name,
-// as if its holder had just released it, so that a controller leads at once
-// beside the one that really does. That this is not so in the cluster is said in
-// the record, once for each lease. Lists and watches of leases are the server's,
-// and so are the leases of nodes (namespace kube-node-lease).
+// A lease is copied from the server when it is first requested by name, as if its
+// holder had just released it, so that a controller leads at once although another
+// instance leads in the cluster. That difference is recorded once for each lease. Lists
+// and watches of leases are answered by the server, and so are the leases of nodes
+// (namespace kube-node-lease).
 //
-// Two clients that elect among each other see one winner: resourceVersions are
-// compared, as the server would.
+// Two clients that compete for a lease get one winner: resourceVersions are compared,
+// as the server does.
 type Leases struct {
 	recorder state.Recorder
 	now      func() time.Time
@@ -54,16 +54,16 @@ type Leases struct {
 
 var _ guard.Local = (*Leases)(nil)
 
-// heldLease is one lease. Its lock is held while the server is asked, so that it
-// is asked once.
+// heldLease is one lease. Its lock is held during the request to the server, so that
+// only one is sent.
 type heldLease struct {
 	mu    sync.Mutex
 	known bool
-	// lease is nil where there is none.
+	// lease is nil if it does not exist.
 	lease *coordinationv1.Lease
 }
 
-// NewLeases begins with what is on the server. now may be nil for the wall clock.
+// NewLeases starts with the leases of the server. now may be nil for the wall clock.
 func NewLeases(recorder state.Recorder, now func() time.Time) *Leases {
 	if now == nil {
 		now = time.Now
@@ -86,8 +86,8 @@ func (l *Leases) Takes(r request.Request) bool {
 	return false
 }
 
-// Elects reports whether a write is one by which a client elects its leader, as far as
-// that can be told: it makes or changes one Lease, which is no node's.
+// Elects reports whether a write is part of a leader election, as far as that is
+// recognisable: it creates or changes one Lease that is not a node's.
 func Elects(p guard.Pending) bool {
 	o := p.Object()
 	if o.Group != leaseResource.Group || o.Resource != leaseResource.Resource || o.Name == "" || p.Subresource() != "" || o.Namespace == "kube-node-lease" {
@@ -114,7 +114,7 @@ func (l *Leases) Answer(req *http.Request, r request.Request, read func(*http.Re
 		}
 	}
 	if media, _, _ := strings.Cut(req.Header.Get("Content-Type"), ";"); strings.Contains(media, "cbor") {
-		// client-go asks again in JSON then.
+		// client-go then retries in JSON.
 		return respondError(req, apierrors.NewGenericServerResponse(http.StatusUnsupportedMediaType, r.Verb, leaseResource, r.Object.Name, "CBOR is not supported", 0, true))
 	}
 	object := *req.URL
@@ -127,7 +127,7 @@ func (l *Leases) Answer(req *http.Request, r request.Request, read func(*http.Re
 		if name = lease.Name; name == "" {
 			return respondError(req, apierrors.NewBadRequest("name is required"))
 		}
-		// It becomes a part of a path, in which ".." would lead elsewhere.
+		// It becomes part of a path, in which ".." would lead elsewhere.
 		if problems := validation.IsDNS1123Subdomain(name); len(problems) > 0 {
 			return respondError(req, apierrors.NewInvalid(coordinationv1.SchemeGroupVersion.WithKind("Lease").GroupKind(), name,
 				field.ErrorList{field.Invalid(field.NewPath("metadata", "name"), name, strings.Join(problems, ", "))}))
@@ -169,8 +169,8 @@ func (l *Leases) of(key string) *heldLease {
 	return held
 }
 
-// takeOver reads the lease from the server. What is neither a lease nor the word
-// that there is none is returned, for the client.
+// takeOver reads the lease from the server. Other responses, except not found, are
+// returned for the client.
 func (l *Leases) takeOver(held *heldLease, req *http.Request, object url.URL, read func(*http.Request) (*http.Response, error)) (*http.Response, error) {
 	object.RawQuery, object.Fragment = "", ""
 	get, err := http.NewRequestWithContext(req.Context(), http.MethodGet, object.String(), nil)
@@ -178,7 +178,7 @@ func (l *Leases) takeOver(held *heldLease, req *http.Request, object url.URL, re
 		return nil, err
 	}
 	get.Host = req.Host
-	for name, values := range req.Header { // credentials and impersonation among them
+	for name, values := range req.Header { // including credentials and impersonation
 		if lower := strings.ToLower(name); !strings.HasPrefix(lower, "content-") && lower != "accept-encoding" {
 			get.Header[name] = values
 		}
@@ -226,8 +226,8 @@ func clip(text string) string {
 	return strings.ToValidUTF8(text[:most], "") + "…"
 }
 
-// change carries a verb out on a lease, and gives the answer: the lease, none for
-// a delete. The client's own dry runs change nothing.
+// change applies a verb to a lease and returns the response: the lease, none for a
+// delete. The client's own dry runs change nothing.
 func (l *Leases) change(held *heldLease, req *http.Request, r request.Request, name string, body []byte) (int, *coordinationv1.Lease, error) {
 	old := held.lease
 	if old == nil && r.Verb != "create" && r.Verb != "apply" {
@@ -279,8 +279,8 @@ func (l *Leases) change(held *heldLease, req *http.Request, r request.Request, n
 	return code, next, nil
 }
 
-// after is a resourceVersion that is none of the server's: it is compared with
-// others of this lease only.
+// after is a resourceVersion that the server does not use: it is only compared with
+// others of this lease.
 func after(resourceVersion string) string {
 	n, err := strconv.ParseUint(resourceVersion, 10, 63)
 	if err != nil {
@@ -305,8 +305,8 @@ func decodeLease(body []byte) (*coordinationv1.Lease, error) {
 	return lease, nil
 }
 
-// patched applies a patch; a server-side apply, whose fields are all of one
-// manager here, as a merge patch.
+// patched applies a patch; a server-side apply is applied as a merge patch, because all
+// fields have one manager here.
 func patched(old *coordinationv1.Lease, contentType string, patch []byte) (*coordinationv1.Lease, error) {
 	if old == nil {
 		old = &coordinationv1.Lease{}

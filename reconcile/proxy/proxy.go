@@ -30,31 +30,31 @@ import (
 )
 
 const (
-	// maxBody is what kube-apiserver takes of a body by default
-	// (k8s.io/apiserver v0.37.1 pkg/server/config.go MaxRequestBodyBytes).
+	// maxBody is kube-apiserver's default limit for a body (k8s.io/apiserver v0.37.1
+	// pkg/server/config.go MaxRequestBodyBytes).
 	maxBody = 3 << 20
-	// maxPath is far beyond the longest path of the API.
+	// maxPath is far above the longest path of the API.
 	maxPath = 4096
-	// closeWithin is how long requests under way have to end.
+	// closeWithin is how long requests in flight have to end.
 	closeWithin = 500 * time.Millisecond
 )
 
-// Options say what a Proxy is made of. All but Deletions, Impersonates, Now and
-// Broken are required.
+// Options configure a Proxy. All but Deletions, Impersonates, Now and Broken are
+// required.
 type Options struct {
-	// Upstream carries requests to the API server, with the user's credentials
-	// and the guard around it.
+	// Upstream sends requests to the API server with the user's credentials, through
+	// the guard.
 	Upstream http.RoundTripper
-	// Server is the API server's address, with the path below which it is served.
+	// Server is the API server's address, including its path prefix.
 	Server string
-	// Clients names who makes a request; the guard has to be given the same.
+	// Clients names the sender of a request; the guard must use the same.
 	Clients *Clients
-	// Recorder takes the reads.
+	// Recorder receives the reads.
 	Recorder state.Recorder
-	// Deletions are told of the reads, in a dry run.
+	// Deletions receives the reads in a dry run.
 	Deletions *Deletions
-	// Impersonates: Upstream acts as another user. Clients may not choose one
-	// themselves then: their choice would replace it.
+	// Impersonates: Upstream impersonates a user. Clients may not impersonate then,
+	// because they would replace that user.
 	Impersonates bool
 	// Now is the clock of certificates; time.Now by default.
 	Now func() time.Time
@@ -73,14 +73,14 @@ type Broken struct {
 	CarryUpgrades bool
 }
 
-// Endpoint is where a Proxy listens and how to be let in.
+// Endpoint is the address of a Proxy and its credentials.
 type Endpoint struct {
 	URL   string
 	CA    []byte // PEM
 	Token string
 }
 
-// Proxy is a proxy that listens.
+// Proxy is a listening proxy.
 type Proxy struct {
 	options  Options
 	target   *url.URL
@@ -144,7 +144,7 @@ func Start(o Options) (*Proxy, error) {
 	return p, nil
 }
 
-// certificate makes the serving certificate and the authority that vouches for it.
+// certificate creates the serving certificate and the authority that signs it.
 func (p *Proxy) certificate() (tls.Certificate, error) {
 	now := p.options.Now()
 	ca, err := authority.New("kctl-ctrl-exec-ca", now)
@@ -165,11 +165,11 @@ func (p *Proxy) certificate() (tls.Certificate, error) {
 	return tls.X509KeyPair(cert, key)
 }
 
-// Endpoint says how to get in.
+// Endpoint returns the address and credentials.
 func (p *Proxy) Endpoint() Endpoint { return p.endpoint }
 
-// Close ends the requests under way, records the reads that were not recorded
-// yet, and listens no more.
+// Close ends the requests in flight, records the reads that were not recorded yet, and
+// stops listening.
 func (p *Proxy) Close() error {
 	p.cancel()
 	ctx, cancel := context.WithTimeout(context.Background(), closeWithin)
@@ -187,16 +187,16 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// readKey is the context's key for the clientRead of a request.
+// readKey is the context key of a request's clientRead.
 type readKey struct{}
 
-// clientRead is a request that is no write.
+// clientRead is a request that is not a write.
 type clientRead struct {
 	kind    readKind
 	request request.Request
 }
 
-// ServeHTTP lets a request in and passes it on.
+// ServeHTTP authenticates a request and forwards it.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	if !p.admits(req) {
 		p.turnAway(w)
@@ -231,8 +231,8 @@ func (p *Proxy) turnAway(w http.ResponseWriter) {
 	answerWith(w, apierrors.NewUnauthorized("this is the proxy of 'kctl-ctrl exec': use the token in the kubeconfig that it passes to its command"))
 }
 
-// prepare makes the request one that the transport can carry and the guard can
-// read, or says why not.
+// prepare changes the request so that the transport can send it and the guard can read
+// it, or returns why that is impossible.
 func (p *Proxy) prepare(w http.ResponseWriter, req *http.Request) *apierrors.StatusError {
 	if len(req.URL.Path) > maxPath {
 		return apierrors.NewBadRequest("the path is too long")
@@ -250,12 +250,12 @@ func (p *Proxy) prepare(w http.ResponseWriter, req *http.Request) *apierrors.Sta
 		}
 	}
 	if req.UserAgent() == "" {
-		req.Header.Set("User-Agent", unnamedClient) // or the transport would put its own in
+		req.Header.Set("User-Agent", unnamedClient) // otherwise the transport would add its own
 	}
 	reads := req.Method == http.MethodGet || req.Method == http.MethodHead
 	if !reads || req.Header.Get("Accept-Encoding") == "" {
-		// Otherwise the transport would ask for gzip by itself, and unpack in
-		// blocks; of a write the guard reads the answer.
+		// Otherwise the transport would request gzip itself and decompress in blocks;
+		// the guard reads the responses to writes.
 		req.Header.Set("Accept-Encoding", "identity")
 	}
 	if reads {
@@ -275,13 +275,13 @@ func (p *Proxy) prepare(w http.ResponseWriter, req *http.Request) *apierrors.Sta
 	return nil
 }
 
-// rewrite puts the server's address in.
+// rewrite sets the server's address.
 func (p *Proxy) rewrite(r *httputil.ProxyRequest) {
 	r.SetURL(p.target)
 	r.Out.GetBody = r.In.GetBody
 }
 
-// roundTrip carries a request and counts it if it is a read.
+// roundTrip sends a request and counts it if it is a read.
 func (p *Proxy) roundTrip(req *http.Request) (*http.Response, error) {
 	resp, err := p.options.Upstream.RoundTrip(req)
 	read, isRead := req.Context().Value(readKey{}).(clientRead)
@@ -301,12 +301,12 @@ func (p *Proxy) roundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// unreachable answers where the server did not.
+// unreachable answers if the server did not.
 func (p *Proxy) unreachable(w http.ResponseWriter, _ *http.Request, err error) {
 	answerWith(w, apierrors.NewServiceUnavailable("kctl-ctrl exec: "+err.Error()))
 }
 
-// Kubeconfig is what a client of the proxy needs, with a default namespace if
+// Kubeconfig returns a kubeconfig for clients of the proxy, with a default namespace if
 // there is one.
 func (p *Proxy) Kubeconfig(namespace string) []byte {
 	return kubeconfig(p.endpoint, namespace)

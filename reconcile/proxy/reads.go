@@ -10,15 +10,15 @@ import (
 )
 
 const (
-	// maxReadKinds bounds the kinds of reads that are told apart. Beyond it, reads
-	// of further types and namespaces count as those of any type.
+	// maxReadKinds bounds the kinds of reads that are counted separately. Beyond it,
+	// reads of further types and namespaces are counted together.
 	maxReadKinds = 1024
 	anyType      = "*"
 	// maxReadMessage bounds an error's text, in bytes.
 	maxReadMessage = 512
 )
 
-// readKind is what makes two reads alike.
+// readKind is equal for reads that are counted together.
 type readKind struct {
 	client, verb string
 	object       state.Ref
@@ -28,7 +28,7 @@ type readKind struct {
 
 type readCount struct{ total, recorded uint64 }
 
-// reads turns requests into few state.ClientRead; see there for which.
+// reads aggregates requests into few state.ClientRead events; see there.
 type reads struct {
 	recorder state.Recorder
 
@@ -36,8 +36,8 @@ type reads struct {
 	kinds map[readKind]*readCount
 }
 
-// kindOf is the kind of a request that is no write; ok is false for one that the
-// guard refuses and records itself.
+// kindOf is the kind of a request that is not a write; ok is false for one that the
+// guard rejects and records itself.
 func kindOf(client string, r request.Request, query url.Values) (kind readKind, ok bool) {
 	kind = readKind{client: client, verb: r.Verb, object: r.Object}
 	kind.object.Name = ""
@@ -55,14 +55,14 @@ func kindOf(client string, r request.Request, query url.Values) (kind readKind, 
 	return kind, true
 }
 
-// isSet reads a flag in a query as the API server does (k8s.io/apimachinery
-// v0.37.1 pkg/runtime/conversion.go).
+// isSet parses a query parameter as the API server does (k8s.io/apimachinery v0.37.1
+// pkg/runtime/conversion.go).
 func isSet(query url.Values, name string) bool {
 	values, given := query[name]
 	return given && len(values) > 0 && values[0] != "0" && !strings.EqualFold(values[0], "false")
 }
 
-// count counts a request that was answered, or, with a status of zero, was not.
+// count counts a request; a status of zero means that it got no response.
 func (r *reads) count(kind readKind, status int, message string) {
 	kind.status = status
 	r.mu.Lock()
@@ -86,7 +86,7 @@ func (r *reads) count(kind readKind, status int, message string) {
 	}
 }
 
-// record makes the record of what was not recorded yet.
+// record returns the event of what was not recorded yet.
 func (c *readCount) record(kind readKind, message string) state.ClientRead {
 	fresh := c.total - c.recorded
 	c.recorded = c.total

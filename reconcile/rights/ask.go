@@ -13,12 +13,12 @@ import (
 	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
 )
 
-// inFlight is how many questions are asked at a time.
+// inFlight is how many reviews are sent concurrently.
 const inFlight = 16
 
-// Missing asks the server, with a SelfSubjectAccessReview for each, which of the
-// rights the user lacks. The result has the order of rights. After an error
-// nothing more is asked.
+// Missing asks the server, with one SelfSubjectAccessReview each, which permissions the
+// user lacks. The result has the order of rights. After an error, no further reviews
+// are sent.
 func Missing(ctx context.Context, reviews authorizationclient.SelfSubjectAccessReviewsGetter, rights []Right) ([]Right, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -70,8 +70,8 @@ func (r Right) review() *authorizationv1.SelfSubjectAccessReview {
 	}}
 }
 
-// Only keeps of rules what is about the rights given: a rule for each resource,
-// with the verbs concerned and who needs them.
+// Only reduces rules to the given permissions: a rule for each resource, with the verbs
+// concerned and what needs them.
 func Only(rules []Rule, rights []Right) []Rule {
 	var needs []Need
 	for _, rule := range rules {

@@ -13,17 +13,17 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// NeededByAnnotation tells who needs each rule of a role, a line for each.
+// NeededByAnnotation lists what needs each rule of a role, a line for each.
 const NeededByAnnotation = "kctl-ctrl.dev/needed-by"
 
-// A Role is a ClusterRole, or a Role in a namespace, with who needs its rules.
+// A Role is a ClusterRole, or a Role in a namespace, with what needs its rules.
 type Role struct {
 	Name, Namespace string
 	Rules           []Rule
 }
 
-// Roles are the roles for rules: a ClusterRole and a Role for each namespace, as
-// far as there are rules for them.
+// Roles returns the roles for rules: a ClusterRole and a Role for each namespace, if
+// there are rules for them.
 func Roles(name string, rules []Rule) []Role {
 	var out []Role
 	for _, r := range rules {
@@ -36,7 +36,7 @@ func Roles(name string, rules []Rule) []Role {
 	return out
 }
 
-// ParseSubject reads "user:NAME", "group:NAME" or "serviceaccount:NAMESPACE:NAME".
+// ParseSubject parses "user:NAME", "group:NAME" or "serviceaccount:NAMESPACE:NAME".
 func ParseSubject(text string) (rbacv1.Subject, error) {
 	kind, name, _ := strings.Cut(text, ":")
 	switch kind {
@@ -81,7 +81,7 @@ func (r *Rule) policy() rbacv1.PolicyRule {
 	return rbacv1.PolicyRule{APIGroups: r.Groups, Resources: r.Resources, ResourceNames: r.Names, Verbs: r.Verbs}
 }
 
-// lines are the rule as YAML, a line for each list: JSON's strings are YAML's.
+// lines formats the rule as YAML, a line for each list: JSON strings are valid in YAML.
 func (r *Rule) lines() string {
 	var out strings.Builder
 	start := "- "
@@ -112,8 +112,7 @@ func (r *Role) binding(to []rbacv1.Subject) any {
 	return &rbacv1.RoleBinding{TypeMeta: kind, ObjectMeta: meta, Subjects: to, RoleRef: ref}
 }
 
-// NeededBy says in a line who needs the rule, with the verbs where these are not
-// all of it.
+// NeededBy describes what needs the rule, with the verbs if these are not all of it.
 func (r *Rule) NeededBy() string {
 	var out []string
 	for _, n := range r.Needs {
@@ -126,7 +125,7 @@ func (r *Rule) NeededBy() string {
 	return strings.Join(out, "; ")
 }
 
-// What names what the rule is about: "deployments.apps, replicasets.apps".
+// What names the resources of the rule: "deployments.apps, replicasets.apps".
 func (r *Rule) What() string {
 	var out []string
 	for _, group := range r.Groups {
@@ -153,8 +152,8 @@ func describe(group, resource string) string {
 	return name
 }
 
-// List is the roles, and their bindings where there are subjects, for programs:
-// a List that kubectl takes, with NeededByAnnotation on each role.
+// List returns the roles, and their bindings if there are subjects, as a List for
+// kubectl, with NeededByAnnotation on each role.
 func List(roles []Role, to []rbacv1.Subject) any {
 	items := []any{}
 	for _, r := range roles {
@@ -175,7 +174,7 @@ func List(roles []Role, to []rbacv1.Subject) any {
 	}{metav1.TypeMeta{APIVersion: "v1", Kind: "List"}, items}
 }
 
-// YAML is the same for people: a comment above each rule says who needs it.
+// YAML returns the same for people: a comment above each rule lists what needs it.
 func YAML(roles []Role, to []rbacv1.Subject) ([]byte, error) {
 	var out bytes.Buffer
 	write := func(object any) error {

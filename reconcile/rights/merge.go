@@ -7,22 +7,22 @@ import (
 	"strings"
 )
 
-// A Rule is a rule of a role, with who needs it.
+// A Rule is a rule of a role, with what needs it.
 type Rule struct {
 	// Namespace is empty for a rule of a ClusterRole.
 	Namespace                       string
 	Groups, Resources, Verbs, Names []string
-	// Needs are sorted by who needs.
+	// Needs are sorted by what needs the rule.
 	Needs []RuleNeed
 }
 
-// RuleNeed is who needs a rule, and which verbs of it.
+// RuleNeed is what needs a rule, and which verbs of it.
 type RuleNeed struct {
 	By    string
 	Verbs []string
 }
 
-// Rights are the rule's, one by one.
+// Rights are the individual permissions of the rule.
 func (r *Rule) Rights() []Right {
 	names := r.Names
 	if len(names) == 0 {
@@ -41,8 +41,8 @@ func (r *Rule) Rights() []Right {
 	return out
 }
 
-// clusterScoped are the resources of built-in groups that are in no namespace, as
-// far as loops and verbs read them.
+// clusterScoped are the cluster-scoped resources of built-in groups that controllers
+// and commands read.
 var clusterScoped = map[string]bool{
 	"nodes": true, "namespaces": true, "persistentvolumes": true,
 	"apiservices.apiregistration.k8s.io": true,
@@ -64,9 +64,9 @@ var clusterScoped = map[string]bool{
 	"customresourcedefinitions.apiextensions.k8s.io":           true,
 }
 
-// Confine puts what can be in a namespace into this one. Rights that are in one
-// already, and those on cluster-scoped resources, stay where they are. An empty
-// namespace changes nothing.
+// Confine moves namespaced permissions into the given namespace. Permissions that are
+// in a namespace already, and those for cluster-scoped resources, do not change. An
+// empty namespace changes nothing.
 func Confine(needs []Need, namespace string) []Need {
 	out := slices.Clone(needs)
 	for i, n := range out {
@@ -78,10 +78,9 @@ func Confine(needs []Need, namespace string) []Need {
 	return out
 }
 
-// Merge makes the fewest rules of needs without granting more: a right that
-// another covers is left out, and resources with the same verbs, needed by the
-// same, share a rule. The result is sorted and does not depend on the order of
-// needs.
+// Merge returns the smallest set of rules for needs without granting more: a permission
+// that another covers is left out, and resources with the same verbs, needed by the
+// same, share a rule. The result is sorted and does not depend on the order of needs.
 func Merge(needs []Need) []Rule {
 	var rules []Rule
 	for right, by := range resources(needs) {
@@ -91,8 +90,8 @@ func Merge(needs []Need) []Rule {
 		})
 	}
 	slices.SortFunc(rules, compareRules)
-	// Names first, so that no pair of a name and a resource is granted that
-	// nobody asked for; then resources; then groups with the same resources.
+	// Names first, so that no combination of a name and a resource is granted that is
+	// not needed; then resources; then groups with the same resources.
 	rules = join(rules, func(r *Rule) *[]string { return &r.Names })
 	rules = join(rules, func(r *Rule) *[]string { return &r.Resources })
 	rules = join(rules, func(r *Rule) *[]string { return &r.Groups })
@@ -106,8 +105,8 @@ func named(name string) []string {
 	return []string{name}
 }
 
-// resources gathers what is needed of each resource: verbs, and who needs them.
-// The keys have no verb.
+// resources collects what is needed of each resource: verbs, and what needs them. The
+// keys have no verb.
 func resources(needs []Need) map[Right]map[string]map[string]bool {
 	distinct := map[Right]bool{}
 	for _, n := range needs {
@@ -131,7 +130,7 @@ func resources(needs []Need) map[Right]map[string]map[string]bool {
 	return out
 }
 
-// covered reports whether another of the rights grants r. No two different rights
+// covered reports whether another permission grants r. No two different permissions
 // cover each other.
 func covered(r Right, all map[Right]bool) bool {
 	for other := range all {
@@ -157,14 +156,14 @@ func ruleNeeds(by map[string]map[string]bool) []RuleNeed {
 	return out
 }
 
-// join puts rules into one that differ in one list only.
+// join merges rules that differ in one list only.
 func join(rules []Rule, list func(*Rule) *[]string) []Rule {
 	var out []Rule
 	for _, r := range rules {
 		i := slices.IndexFunc(out, func(o Rule) bool {
 			a, b := o, r
 			if (len(*list(&a)) == 0) != (len(*list(&b)) == 0) {
-				return false // "all" and "one of these" are not two of a list
+				return false // "all" and "one of these" cannot be merged
 			}
 			*list(&a), *list(&b) = nil, nil
 			return equal(a, b)

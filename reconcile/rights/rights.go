@@ -13,7 +13,7 @@ import (
 // Mode is what a role is for.
 type Mode string
 
-// The modes, in the order of what they need.
+// The modes, ordered by what they need.
 const (
 	Observe      Mode = "observe"
 	DryRun       Mode = "dry-run"
@@ -21,7 +21,7 @@ const (
 	Active       Mode = "active"
 )
 
-// ParseMode reads a mode; "dry-run=client" is "dry-run".
+// ParseMode parses a mode; "dry-run=client" is "dry-run".
 func ParseMode(text string) (Mode, error) {
 	switch m := Mode(text); m {
 	case Observe, DryRun, DryRunServer, Active:
@@ -32,12 +32,12 @@ func ParseMode(text string) (Mode, error) {
 	return "", fmt.Errorf("unknown mode %q: use observe, dry-run, dry-run=server or active", text)
 }
 
-// A Right is one verb on one resource.
+// A Right is a permission: one verb on one resource.
 type Right struct {
 	Verb, Group string
 	// Resource has its subresource after a slash: "deployments/status".
 	Resource string
-	// Name is of the one object that is meant; empty is all.
+	// Name restricts it to one object; empty means all.
 	Name string
 	// Namespace is empty for the whole cluster.
 	Namespace string
@@ -50,8 +50,8 @@ func (r Right) compare(o Right) int {
 	)
 }
 
-// covers reports whether who has r has o, by RBAC's rules
-// (k8s.io/kubernetes v1.37.1 pkg/apis/rbac/v1/evaluation_helpers.go).
+// covers reports whether r includes o, by RBAC's rules (k8s.io/kubernetes v1.37.1
+// pkg/apis/rbac/v1/evaluation_helpers.go).
 func (r Right) covers(o Right) bool {
 	resource := r.Resource == "*" || r.Resource == o.Resource
 	if _, sub, has := strings.Cut(o.Resource, "/"); has && r.Resource == "*/"+sub {
@@ -64,53 +64,52 @@ func (r Right) covers(o Right) bool {
 		(r.Namespace == "" || r.Namespace == o.Namespace)
 }
 
-// A Need is a right and who needs it: a loop by upstream's name, or a verb of
-// this program.
+// A Need is a permission and what needs it: a controller by upstream's name, or a
+// command of this program.
 type Need struct {
 	Right
 	By string
 }
 
-// Loop is what is known of a control loop.
+// Loop describes a controller.
 type Loop struct {
 	Name string
-	// Account is its service account in kube-system; empty where upstream has
-	// it use kube-controller-manager's own.
+	// Account is its ServiceAccount in kube-system; empty if upstream uses
+	// kube-controller-manager's own.
 	Account string
-	// Informers are the types it has shared informers for; ReadsAll says that
-	// it has one for each type that discovery returns.
+	// Informers are the types of its shared informers; ReadsAll reports that it has one
+	// for each discovered type.
 	Informers []schema.GroupVersionResource
 	ReadsAll  bool
-	// Rules are those of its bootstrap role, NamespaceRules those of its roles
-	// in namespaces.
+	// Rules are those of its bootstrap ClusterRole, NamespaceRules those of its Roles.
 	Rules          []rbacv1.PolicyRule
 	NamespaceRules map[string][]rbacv1.PolicyRule
 }
 
-// AccountNamespace is where the accounts of the loops are.
+// AccountNamespace is the namespace of the controllers' ServiceAccounts.
 const AccountNamespace = "kube-system"
 
-// Impersonation is the right to act as a loop's account.
+// Impersonation is the permission to impersonate a controller's ServiceAccount.
 func Impersonation(account string) Right {
 	return Right{Verb: "impersonate", Resource: "serviceaccounts", Name: account, Namespace: AccountNamespace}
 }
 
-// Lease is what an active program holds.
+// Lease is the Lease that active mode holds.
 type Lease struct{ Namespace, Name string }
 
-// Options say how loops are run.
+// Options are how controllers are run.
 type Options struct {
 	Mode Mode
-	// Impersonate: the loops act as their accounts.
+	// Impersonate: controllers impersonate their ServiceAccounts.
 	Impersonate bool
-	// Lease is what Active needs beside the loops' rights; nil where no lease
-	// is held.
+	// Lease is what active mode needs besides the controllers' permissions; nil if no
+	// lease is held.
 	Lease *Lease
 }
 
-// OfPreflight are the needs of what package election looks at before it stands for a
-// Lease: where there is none, the ConfigMap that every controller manager publishes,
-// and beside another Lease than the component's usual one that one.
+// OfPreflight are the needs of package election before it becomes a candidate: if the
+// Lease does not exist, the ConfigMap that every controller manager publishes, and
+// besides another Lease than the component's usual one also that one.
 func OfPreflight(l, usual Lease) []Need {
 	var needs []Need
 	if usual.Name == "kube-controller-manager" {
@@ -122,7 +121,7 @@ func OfPreflight(l, usual Lease) []Need {
 	return needs
 }
 
-// OfLoops are the needs of loops that run side by side.
+// OfLoops are the needs of controllers that run in parallel.
 func OfLoops(loops []Loop, o Options) []Need {
 	var needs []Need
 	for _, l := range loops {
@@ -134,7 +133,7 @@ func OfLoops(loops []Loop, o Options) []Need {
 		needs = append(needs, Need{Right{Verb: "list", Group: "apiregistration.k8s.io", Resource: "apiservices"}, "--dry-run=server"})
 	}
 	if o.Mode == Active && o.Lease != nil {
-		// A create is asked for before there is a name.
+		// A create is authorized before there is a name.
 		lease := Right{Group: "coordination.k8s.io", Resource: "leases", Namespace: o.Lease.Namespace}
 		for verb, name := range map[string]string{"create": "", "get": o.Lease.Name, "update": o.Lease.Name} {
 			lease.Verb, lease.Name = verb, name
@@ -184,7 +183,7 @@ func (l *Loop) rights(o Options) []Right {
 	return out
 }
 
-// granted are the rights of the loop's roles, one by one.
+// granted are the individual permissions of the controller's roles.
 func (l *Loop) granted() []Right {
 	out := expand(l.Rules, "")
 	for namespace, rules := range l.NamespaceRules {
@@ -217,8 +216,8 @@ func expand(rules []rbacv1.PolicyRule, namespace string) []Right {
 	return out
 }
 
-// passes reports whether a request with this right leaves the process in a
-// client-side dry run.
+// passes reports whether a request with this permission is sent in a client-side dry
+// run.
 func passes(r Right) bool {
 	switch r.Verb {
 	case "get", "list", "watch":
@@ -229,16 +228,15 @@ func passes(r Right) bool {
 	return false
 }
 
-// guarded is the GET that reconcile/guard may make to answer a write with the
-// right r: of the object itself, except for a scale, which is an object of its
-// own.
+// guarded is the GET that reconcile/guard may send to answer a write with permission r:
+// of the object itself, except for a scale, which is an object of its own.
 func guarded(r Right) (Right, bool) {
 	resource, sub, _ := strings.Cut(r.Resource, "/")
 	read := r
 	read.Verb, read.Resource = "get", resource
 	switch {
 	case sub == "finalizers" || sub == "restricted":
-		return Right{}, false // admission asks for these; no request is made on them
+		return Right{}, false // admission checks these; no request is sent for them
 	case r.Verb == "update", r.Verb == "patch":
 		if sub == "scale" {
 			read.Resource = r.Resource

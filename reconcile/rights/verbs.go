@@ -7,22 +7,22 @@ import (
 	"strings"
 )
 
-// reading is what a verb of this program asks a cluster for, apart from the
-// informers of loops.
+// reading is what a command of this program reads from a cluster, apart from the
+// informers of controllers.
 type reading struct {
 	group, resource string
 	verbs           []string
 }
 
-// verbs are the verbs that ask, with what they read.
+// verbs are the commands that read, with what they read.
 var verbs = map[string][]reading{
-	// An owner, and what it owns, can be of any type.
+	// Owners and dependents can be of any type.
 	"tree":    {{"*", "*", []string{"get", "list", "watch"}}},
 	"cascade": {{"*", "*", []string{"get", "list"}}},
-	// What stands in an object's way can be of many types, its owners among
-	// them; the loops that it runs dry have informers.
+	// What blocks an object can be of many types, including its owners; the controllers
+	// that it runs have informers.
 	"why": {{"*", "*", []string{"get", "list", "watch"}}},
-	// The cache page opens whatever type is asked for.
+	// The Cache page opens any type.
 	"tui": {{"*", "*", []string{"get", "list", "watch"}}},
 	"leases": {
 		{"coordination.k8s.io", "leases", []string{"list", "watch"}},
@@ -41,10 +41,10 @@ var verbs = map[string][]reading{
 	},
 }
 
-// Verbs are the names that OfVerbs knows, sorted.
+// Verbs are the names that OfVerbs accepts, sorted.
 func Verbs() []string { return slices.Sorted(maps.Keys(verbs)) }
 
-// OfVerbs are the needs of verbs that ask a cluster.
+// OfVerbs are the needs of commands that read a cluster.
 func OfVerbs(names []string) ([]Need, error) {
 	var needs []Need
 	for _, name := range names {

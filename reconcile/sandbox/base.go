@@ -14,14 +14,14 @@ const (
 	// maxSocketPath is the shortest limit on the path of a unix socket: 104
 	// bytes with the final zero on darwin (108 on linux).
 	maxSocketPath = 103
-	// minFree is the space that a base directory must have left. A small cluster
-	// takes 30 MB; a container's /dev/shm of 64 MB would fill up.
+	// minFree is the required free space of a base directory. A small cluster needs 30
+	// MB; a container's /dev/shm of 64 MB would fill up.
 	minFree = 512 << 20
 )
 
-// bases lists the directories below which run directories may lie, best first.
-// The first usable one gets new run directories; existing ones are looked for
-// in all, because another process of this user may see another environment.
+// bases lists the directories that may contain run directories, best first. New run
+// directories are created in the first usable one; existing ones are looked for in all,
+// because another process of this user may have a different environment.
 func bases(getenv func(string) string) []string {
 	owned := "kctl-ctrl-" + strconv.Itoa(os.Getuid())
 	var list []string
@@ -45,7 +45,7 @@ func bases(getenv func(string) string) []string {
 	return list
 }
 
-// openBase returns the first usable base directory, which it creates if need be.
+// openBase returns the first usable base directory and creates it if necessary.
 func openBase(candidates []string) (string, error) {
 	var errs []error
 	for _, base := range candidates {
@@ -77,9 +77,8 @@ func makeBase(base string) error {
 	return checkBase(base)
 }
 
-// checkParent refuses a directory in which somebody else could exchange ours for
-// theirs: it must belong to this user or root, and be either writable to its
-// owner only or sticky.
+// checkParent rejects a directory in which another user could replace ours: it must be
+// owned by this user or root, and be writable by its owner only or have the sticky bit.
 func checkParent(dir string) error {
 	info, err := os.Stat(dir)
 	if err != nil {
@@ -97,8 +96,8 @@ func checkParent(dir string) error {
 	return nil
 }
 
-// checkBase refuses a base directory that is a link, belongs to somebody else or
-// is open to others.
+// checkBase rejects a base directory that is a symbolic link, owned by another user or
+// accessible by others.
 func checkBase(base string) error {
 	info, err := os.Lstat(base)
 	if err != nil {

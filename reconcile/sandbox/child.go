@@ -13,13 +13,13 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/sandbox/internal/wire"
 )
 
-// inherited lists the variables that the child gets of the parent's environment.
-// Others, a proxy's above all, must not change how a control plane behaves.
+// inherited lists the environment variables that the child inherits. Others, such as a
+// proxy's, must not change how a control plane behaves.
 var inherited = []string{"PATH", "HOME", "TMPDIR", "TZ", "GODEBUG", "GOMAXPROCS", "GOTRACEBACK", "GOCOVERDIR"}
 
 func childEnviron(environ []string, dir string) []string {
-	// PWD keeps the path of the run directory as short as it is here, where a
-	// part of it is a link (/tmp on darwin).
+	// PWD keeps the path of the run directory as short as it is here, even if a part of
+	// it is a symbolic link (/tmp on darwin).
 	env := []string{wire.Env + "=" + wire.ControlPlane, "PWD=" + dir}
 	for _, variable := range environ {
 		if name, _, _ := strings.Cut(variable, "="); slices.Contains(inherited, name) {
@@ -29,7 +29,7 @@ func childEnviron(environ []string, dir string) []string {
 	return env
 }
 
-// configure fills the run directory and sends the child its configuration.
+// configure writes the run directory and sends the child its configuration.
 func (s *Sandbox) configure(config *wire.Config, audit AuditLevel) error {
 	_, services, err := net.ParseCIDR(config.ServiceCIDR)
 	if err != nil {
@@ -55,9 +55,9 @@ func (s *Sandbox) configure(config *wire.Config, audit AuditLevel) error {
 	return nil
 }
 
-// auditPolicy logs every request at one level, once: when it is answered, or
-// when a watch begins. Values of Secrets and tokens stay out of it; the bodies of
-// deletes do not, which have none, and tell whether it was a dry run.
+// auditPolicy logs every request at one level, once: when it is answered, or when a
+// watch starts. It omits values of Secrets and tokens, except for the bodies of
+// deletes, which have no values and show whether it was a dry run.
 func auditPolicy(level AuditLevel) []byte {
 	deletes := level
 	if level == AuditRequestResponse {
@@ -79,8 +79,8 @@ rules:
 `, deletes, AuditMetadata, level)
 }
 
-// readEvents passes on what the child says, until it says something that is no
-// Event or closes its end.
+// readEvents passes on the child's events until it receives another type of event or
+// the child closes its end.
 func readEvents(from *os.File, to chan<- wire.Event) {
 	defer close(to)
 	defer from.Close()
@@ -94,9 +94,9 @@ func readEvents(from *os.File, to chan<- wire.Event) {
 	}
 }
 
-// lastWords says why the child ended, ready to be appended to an error: its own
-// reason or, without one, its exit status and the last lines of its log. The
-// child is gone.
+// lastWords describes why the child ended, to be appended to an error: its own reason
+// or, without one, its exit status and the last lines of its log. The child must have
+// exited.
 func (s *Sandbox) lastWords() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -119,11 +119,12 @@ const (
 	tailLines = 12
 )
 
-// crash begins what the Go runtime or klog.Fatal print before they end a process.
+// crash matches the first line that the Go runtime or klog.Fatal print before a process
+// ends.
 var crash = regexp.MustCompile(`^(panic: |fatal error: |SIG[A-Z]+: |F\d{4} )`)
 
-// logTail returns the last lines of a log or, after a crash, the first lines of
-// its report.
+// logTail returns the last lines of a log or, after a crash, the first lines of its
+// report.
 func logTail(log *os.File) string {
 	info, err := log.Stat()
 	if err != nil {

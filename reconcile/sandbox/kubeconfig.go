@@ -18,23 +18,21 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/sandbox/internal/wire"
 )
 
-// ContextName is the name of the context in the kubeconfig of a sandbox. It is
-// for people to read: Recognise tells a sandbox from another cluster, never this
-// name.
+// ContextName is the name of the context in a sandbox's kubeconfig. It is for people:
+// Recognise never uses it to identify a sandbox.
 const ContextName = "kctl-ctrl-sandbox"
 
 // kubeconfigHeader is the first line of each kubeconfig that this package writes.
 const kubeconfigHeader = "# kctl-ctrl sandbox: valid while the sandbox runs\n"
 
-// WriteKubeconfig writes a kubeconfig for the administrator, mode 0600, and
-// returns its path. An empty path means the file "kubeconfig" in the run
-// directory. Any other is the caller's to remove; where this process is killed, it goes
-// with the run directory so long as nobody has changed it.
+// WriteKubeconfig writes a kubeconfig for the administrator, mode 0600, and returns its
+// path. An empty path means the file "kubeconfig" in the run directory. The caller
+// removes any other; if this process is killed, it is removed with the run directory
+// unless it was modified.
 //
-// The file appears complete or not at all. One that is there already is replaced
-// only if it is as WriteKubeconfig wrote it, and its sandbox is gone (ErrInUse
-// otherwise): credentials of another cluster are not overwritten, nor is what somebody
-// has added to it.
+// The file is written atomically. An existing one is replaced only if it is unchanged
+// since WriteKubeconfig wrote it and its sandbox no longer runs (ErrInUse otherwise):
+// credentials of another cluster and modified files are not overwritten.
 func (s *Sandbox) WriteKubeconfig(path string) (string, error) {
 	own := path == ""
 	if own {
@@ -50,7 +48,7 @@ func (s *Sandbox) WriteKubeconfig(path string) (string, error) {
 	return path, nil
 }
 
-// export has a kubeconfig outside the run directory go with that.
+// export registers a kubeconfig outside the run directory for removal with it.
 func (s *Sandbox) export(path string) error {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -62,11 +60,12 @@ func (s *Sandbox) export(path string) error {
 	return s.dir.write(wire.ExportedFile, wire.Export(path, kubeconfig(s.Endpoint())))
 }
 
-// ErrInUse says that a kubeconfig is that of a sandbox which is running.
+// ErrInUse means that a kubeconfig belongs to a running sandbox.
 var ErrInUse = errors.New("in use by a running sandbox")
 
 // CheckKubeconfig reports, before a sandbox is started, why WriteKubeconfig would not
-// write to path. Its error wraps ErrInUse or fs.ErrExist where the file is somebody's.
+// write to path. Its error wraps ErrInUse or fs.ErrExist if the file must not be
+// replaced.
 func CheckKubeconfig(path string) error {
 	if err := mayReplace(path, nil, isRunning); err != nil {
 		return fmt.Errorf("write kubeconfig %s: %w", path, err)
@@ -74,8 +73,8 @@ func CheckKubeconfig(path string) error {
 	return nil
 }
 
-// mayReplace reports why a file is not replaced by the kubeconfig of the sandbox with
-// the authority own.
+// mayReplace reports why a file must not be replaced by the kubeconfig of the sandbox
+// with the authority own.
 func mayReplace(path string, own []byte, running func(Endpoint) bool) error {
 	old, err := os.ReadFile(path)
 	switch {
@@ -94,7 +93,7 @@ func mayReplace(path string, own []byte, running func(Endpoint) bool) error {
 	return nil
 }
 
-// isRunning reports whether a sandbox is there: this user's, or one that answers.
+// isRunning reports whether a sandbox runs: one of this user, or one that responds.
 func isRunning(ep Endpoint) bool {
 	if Recognise(ep.CA) {
 		return true
@@ -113,7 +112,7 @@ func isRunning(ep Endpoint) bool {
 	return true
 }
 
-// answersWithin is how long a sandbox on this machine may take to answer.
+// answersWithin is how long a sandbox on this machine may take to respond.
 const answersWithin = time.Second
 
 func writeKubeconfig(path string, ep Endpoint, running func(Endpoint) bool) error {
@@ -136,11 +135,11 @@ func writeKubeconfig(path string, ep Endpoint, running func(Endpoint) bool) erro
 	return nil
 }
 
-// kubeconfigValue is a line of a kubeconfig that differs from one sandbox to another.
+// kubeconfigValue matches a line of a kubeconfig that differs between sandboxes.
 var kubeconfigValue = regexp.MustCompile(`(?m)^    (?:server|certificate-authority-data|token): (.*)$`)
 
 // writtenFor is the sandbox for which this package wrote a file; false for a file that
-// it did not write, or that was changed since.
+// it did not write, or that was modified.
 func writtenFor(text []byte) (Endpoint, bool) {
 	values := kubeconfigValue.FindAllSubmatch(text, -1)
 	if len(values) != 3 {

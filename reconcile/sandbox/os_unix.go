@@ -55,13 +55,13 @@ func freeBytes(dir string) (uint64, error) {
 	return uint64(stat.Bavail) * uint64(stat.Bsize), nil
 }
 
-// minOpenFiles is how many files a process of a sandbox has to be allowed to open:
-// etcd and kube-apiserver have about 160 open when they are idle.
+// minOpenFiles is how many files a process of a sandbox must be able to open: idle,
+// etcd and kube-apiserver have about 160 open.
 const minOpenFiles = 256
 
-// checkOpenFiles says so where a sandbox cannot be started for want of descriptors:
-// etcd and the Go runtime end in stack traces then. Go has raised the soft limit to the
-// hard one already.
+// checkOpenFiles returns an error if the limit on open files is too low to start a
+// sandbox, in which case etcd and the Go runtime would end in stack traces. Go has
+// raised the soft limit to the hard limit already.
 func checkOpenFiles() error {
 	var limit unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil || limit.Cur >= minOpenFiles {
@@ -70,6 +70,6 @@ func checkOpenFiles() error {
 	return fmt.Errorf("open file limit %d is too low (at least %d required): raise it with 'ulimit -n 1024'", limit.Cur, minOpenFiles)
 }
 
-// ownSession starts the child in a session of its own: signals that a terminal
-// sends to its foreground process group do not reach it.
+// ownSession starts the child in its own session: signals that a terminal sends to its
+// foreground process group do not reach it.
 func ownSession() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }

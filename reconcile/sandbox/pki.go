@@ -15,18 +15,18 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/sandbox/internal/wire"
 )
 
-// credentials are what a control plane and its clients need of keys. They are
-// new for each run.
+// credentials are the keys and certificates of a control plane and its clients. They
+// are new for each run.
 type credentials struct {
 	serverCA []byte            // PEM
 	token    string            // of a member of system:masters
 	files    map[string][]byte // for the run directory, by name
 }
 
-// newCredentials makes two authorities: one for the server's certificate, whose
-// key is not kept, and one for clients, whose key the csrsigning controller
-// needs. One authority for both would let everyone who may approve a
-// CertificateSigningRequest pose as the server.
+// newCredentials creates two authorities: one for the server's certificate, whose key
+// is not kept, and one for clients, whose key the csrsigning controller needs. With a
+// single authority, everyone who may approve a CertificateSigningRequest could
+// impersonate the server.
 func newCredentials(now time.Time, serviceIP net.IP) (*credentials, error) {
 	serverCA, err := authority.New("kctl-ctrl-sandbox-server-ca", now)
 	if err != nil {

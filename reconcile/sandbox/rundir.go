@@ -17,10 +17,10 @@ import (
 
 const (
 	runDirPrefix = "run-"
-	// privateDirPrefix is that of a PrivateDir.
+	// privateDirPrefix is the name prefix of a PrivateDir.
 	privateDirPrefix = "private-"
-	// baseLockFile is locked while a run directory is made and while leftovers
-	// are swept, so that a sweep never sees a directory without its lock.
+	// baseLockFile is locked while a run directory is created and during a sweep, so
+	// that a sweep never sees a directory without its lock.
 	baseLockFile = ".lock"
 )
 
@@ -30,8 +30,8 @@ type runDir struct {
 	lock *os.File
 }
 
-// newRunDir makes and locks a run directory below base and removes leftovers
-// there and below the other candidates.
+// newRunDir creates and locks a run directory below base and removes leftovers there
+// and below the other candidates.
 func newRunDir(base string, candidates []string) (*runDir, error) {
 	return newDir(base, candidates, runDirPrefix)
 }
@@ -85,12 +85,12 @@ func (d *runDir) write(name string, content []byte) error {
 	return errors.Join(err, f.Close())
 }
 
-// remove removes the directory and lets go of the lock.
+// remove removes the directory and releases the lock.
 func (d *runDir) remove() error {
 	return errors.Join(wire.RemoveRunDir(d.path), d.lock.Close())
 }
 
-// createPrivate creates a file with mode 0600 whatever the umask is.
+// createPrivate creates a file with mode 0600 regardless of the umask.
 func createPrivate(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL|os.O_APPEND, 0o600)
 	if err != nil {
@@ -113,14 +113,13 @@ func lockBase(base string) (unlock func(), err error) {
 	return func() { f.Close() }, nil
 }
 
-// sweep removes the run directories below base that nobody holds. What it cannot
-// remove it leaves: a sandbox can start beside it. The caller holds the lock of
-// base.
+// sweep removes unlocked run directories below base. It skips what it cannot remove,
+// which does not prevent a sandbox from starting. The caller holds the lock of base.
 func sweep(base string) {
 	for _, path := range slices.Concat(runDirs(base), dirs(base, privateDirPrefix)) {
 		if !wire.IsRunDir(path) {
-			// Killed between making the directory and its lock, or just before
-			// removing it: empty then. One that is not empty is not ours.
+			// The process was killed between creating the directory and its lock, or
+			// just before removing it: then it is empty. Others are not ours.
 			_ = os.Remove(path)
 			continue
 		}
@@ -135,8 +134,8 @@ func sweep(base string) {
 	}
 }
 
-// runDirs lists the directories below base that look like run directories and
-// belong to this user; symbolic links are left out.
+// runDirs lists the directories below base that look like run directories and are owned
+// by this user, without symbolic links.
 func runDirs(base string) []string { return dirs(base, runDirPrefix) }
 
 func dirs(base, prefix string) []string {
@@ -160,13 +159,12 @@ func dirs(base, prefix string) []string {
 	return paths
 }
 
-// PrivateDir is a directory, mode 0700, for the files of a run that is no
-// sandbox: it lies where run directories do, and what a killed process leaves of
-// it is swept as theirs is, when the next directory is made. Recognise and RunDirs
-// do not look at it.
+// PrivateDir is a directory, mode 0700, for the files of a run that is not a sandbox.
+// It is next to run directories and swept like them after its process was killed, when
+// the next directory is created. Recognise and RunDirs ignore it.
 type PrivateDir struct{ dir *runDir }
 
-// NewPrivateDir makes one and removes leftovers.
+// NewPrivateDir creates one and removes leftovers.
 func NewPrivateDir() (*PrivateDir, error) {
 	candidates := bases(os.Getenv)
 	base, err := openBase(candidates)
@@ -180,7 +178,7 @@ func NewPrivateDir() (*PrivateDir, error) {
 	return &PrivateDir{dir}, nil
 }
 
-// Write makes a file of mode 0600 and returns its path. It never overwrites one.
+// Write creates a file of mode 0600 and returns its path. It never overwrites one.
 func (d *PrivateDir) Write(name string, content []byte) (string, error) {
 	if err := d.dir.write(name, content); err != nil {
 		return "", fmt.Errorf("write %s: %w", d.dir.file(name), err)
@@ -188,19 +186,19 @@ func (d *PrivateDir) Write(name string, content []byte) (string, error) {
 	return d.dir.file(name), nil
 }
 
-// Remove removes the directory with what is in it.
+// Remove removes the directory and its contents.
 func (d *PrivateDir) Remove() error { return d.dir.remove() }
 
-// Recognise reports whether caPEM is the certificate authority of a sandbox of
-// this user that is running now, in this process or another. A client that
-// trusts caPEM and nothing else then talks to that sandbox, or to nobody: the
-// authority signed one certificate and its key is gone.
+// Recognise reports whether caPEM is the certificate authority of a running sandbox of
+// this user, in this process or another. A client that trusts only caPEM then connects
+// to that sandbox or fails: the authority signed one certificate and its key was
+// discarded.
 //
-// caPEM must hold exactly one certificate; with a second one in it a client
-// would trust a second server.
+// caPEM must contain exactly one certificate; with a second one a client would trust a
+// second server.
 //
-// The answer says nothing about a client that does not verify the server, or
-// that goes through a proxy which it trusts by other means; callers refuse those.
+// The result does not apply to a client that does not verify the server, or that uses a
+// proxy which it trusts by other means; callers reject those.
 func Recognise(caPEM []byte) bool {
 	return recognise(caPEM, bases(os.Getenv))
 }
@@ -230,13 +228,13 @@ func recognise(caPEM []byte, candidates []string) bool {
 // RunDir is a run directory of this user.
 type RunDir struct {
 	Path string
-	// Running: a process holds it. Otherwise it is a leftover, which goes when the
-	// next sandbox starts.
+	// Running: a process holds its lock. Otherwise it is a leftover, which the start of
+	// the next sandbox removes.
 	Running bool
 }
 
-// RunDirs lists the places below which run directories may lie, best first, and
-// those that are there. It changes nothing.
+// RunDirs lists the directories that may contain run directories, best first, and the
+// existing run directories. It changes nothing.
 func RunDirs() (places []string, found []RunDir) {
 	places = bases(os.Getenv)
 	for _, base := range places {
@@ -271,5 +269,5 @@ func fingerprint(text []byte) ([sha256.Size]byte, bool) {
 	return sha256.Sum256(block.Bytes), true
 }
 
-// errLocked says that somebody holds a lock that was not waited for.
+// errLocked means that another process holds a lock.
 var errLocked = errors.New("locked")

@@ -16,22 +16,21 @@ import (
 
 const (
 	adminUser = "kctl-ctrl-admin"
-	// serviceCIDR is the range that kubeadm would choose, cut to the size up to
-	// which upstream gives every address a bit.
+	// serviceCIDR is kubeadm's default range, cut to the size up to which upstream
+	// tracks every address in a bitmap.
 	serviceCIDR = "10.96.0.0/16"
 	// closeGrace is how long a child may take to remove its files and exit.
 	closeGrace = 5 * time.Second
 )
 
-// Sandbox is a running control plane. Its methods may be called from any
-// goroutine.
+// Sandbox is a running control plane. Its methods are safe for concurrent use.
 type Sandbox struct {
 	dir         *runDir
 	credentials *credentials
 	auditLog    string
 	cmd         *exec.Cmd
-	auditFull   func()   // when the audit log has reached its bound
-	control     *os.File // held open for as long as the child shall live
+	auditFull   func()   // when the audit log has reached its limit
+	control     *os.File // held open as long as the child should run
 	log         *os.File // readable after the file is gone
 	address     string   // host:port, set before OnListening
 
@@ -46,17 +45,17 @@ type Sandbox struct {
 	closeErr  error
 }
 
-// Endpoint is what a client needs to be kube-apiserver's administrator.
+// Endpoint has the address and the administrator's credentials of kube-apiserver.
 type Endpoint struct {
 	URL   string // https://127.0.0.1:PORT
 	CA    []byte // PEM, the one authority to trust
 	Token string // bearer token of a member of system:masters
 }
 
-// SigningInputs are what some controllers take as files, because no cluster has
-// them in its API: csrsigning (CertFile, KeyFile), the token controller
-// (ServiceAccountKeyFile, RootCA), root-ca-cert-publisher (RootCA), nodeipam and
-// the service CIDR controllers (ServiceCIDR). The files go with the sandbox.
+// SigningInputs are files that some controllers need because the API does not provide
+// them: csrsigning (CertFile, KeyFile), the token controller (ServiceAccountKeyFile,
+// RootCA), root-ca-cert-publisher (RootCA), nodeipam and the service CIDR controllers
+// (ServiceCIDR). They are removed with the sandbox.
 type SigningInputs struct {
 	CertFile, KeyFile     string // of the authority that client certificates come from
 	ServiceAccountKeyFile string // private, PEM
@@ -64,12 +63,12 @@ type SigningInputs struct {
 	ServiceCIDR           string
 }
 
-// Start starts a control plane and returns when its /readyz is ok. It fails when
-// the child ends or ctx is done before that, and nothing is left then. ctx does
-// not limit the life of the sandbox.
+// Start starts a control plane and returns when its /readyz is ok. It fails, and leaves
+// nothing behind, if the child exits or ctx is done before that. ctx does not limit the
+// lifetime of the sandbox.
 //
-// The caller's main must call controlplane.RunChild first, and the caller must
-// call Close. Between both, Exited tells of a crash.
+// The caller's main must call controlplane.RunChild first, and the caller must call
+// Close. Exited reports a crash in between.
 func Start(ctx context.Context, opts Options) (*Sandbox, error) {
 	if os.Getenv(wire.Env) != "" {
 		return nil, fmt.Errorf("start sandbox: %s is set, but the main function of this child process does not call controlplane.RunChild", wire.Env)
@@ -106,7 +105,7 @@ func Start(ctx context.Context, opts Options) (*Sandbox, error) {
 	if err != nil {
 		s.closeChild(ctx)
 		err = fmt.Errorf("start sandbox: %w", err)
-		if !errors.Is(err, context.Canceled) { // whoever gave up does not ask why
+		if !errors.Is(err, context.Canceled) { // after cancellation, the reason is irrelevant
 			err = fmt.Errorf("%w%s", err, s.lastWords())
 		}
 		return nil, errors.Join(err, s.Close(ctx))
@@ -139,9 +138,9 @@ func newConfig(opts Options) (*wire.Config, error) {
 	return config, nil
 }
 
-// launch starts the child and hands it its configuration. The keys are made
-// while the child initialises. The returned channel is closed when the child has
-// closed its end of the events pipe, which its end does in any case.
+// launch starts the child and passes it its configuration. The keys are created while
+// the child initialises. The returned channel is closed when the child has closed its
+// end of the events pipe, at the latest when it exits.
 func (s *Sandbox) launch(config *wire.Config, opts Options) (<-chan wire.Event, error) {
 	auditLog, err := opts.AuditLog, error(nil)
 	if opts.Audit != AuditNone && auditLog == nil {
@@ -198,7 +197,7 @@ func (s *Sandbox) launch(config *wire.Config, opts Options) (<-chan wire.Event, 
 	return events, nil
 }
 
-// abandon undoes a launch that failed half-way.
+// abandon undoes a launch that failed midway.
 func (s *Sandbox) abandon() error {
 	if s.cmd != nil && s.cmd.Process != nil {
 		return s.Close(context.Background())
@@ -212,7 +211,7 @@ func (s *Sandbox) abandon() error {
 	return errors.Join(append(errs, s.dir.remove())...)
 }
 
-// await follows the child until it is ready.
+// await waits until the child is ready.
 func (s *Sandbox) await(ctx context.Context, events <-chan wire.Event, opts Options) error {
 	progress := opts.Progress
 	if progress == nil {
@@ -260,7 +259,7 @@ func (s *Sandbox) supervise(events <-chan wire.Event) {
 			s.setFailure(event.Message)
 		}
 	}
-	s.control.Close() // it has ended, or failed and waits for this
+	s.control.Close() // it has exited, or failed and waits for this
 	_ = s.cmd.Wait()
 	s.mu.Lock()
 	if !s.closing {
@@ -276,10 +275,9 @@ func (s *Sandbox) setFailure(message string) {
 	s.failure = message
 }
 
-// Close stops the control plane and removes its run directory. The child gets
-// five seconds for that, or less if ctx is done earlier, and is killed then. The
-// error, if any, is about files that could not be removed. Close may be called
-// more than once and at any time.
+// Close stops the control plane and removes its run directory. The child gets five
+// seconds for that, or less if ctx is done earlier, and is then killed. An error means
+// that files could not be removed. Close may be called repeatedly and at any time.
 func (s *Sandbox) Close(ctx context.Context) error {
 	s.closeOnce.Do(func() {
 		s.closeChild(ctx)
@@ -288,7 +286,7 @@ func (s *Sandbox) Close(ctx context.Context) error {
 	return s.closeErr
 }
 
-// closeChild returns when the child is gone.
+// closeChild returns when the child has exited.
 func (s *Sandbox) closeChild(ctx context.Context) {
 	s.mu.Lock()
 	s.closing = true
@@ -302,23 +300,23 @@ func (s *Sandbox) closeChild(ctx context.Context) {
 	case <-ctx.Done():
 	case <-grace.C:
 	}
-	_ = s.cmd.Process.Kill() // fails only if it is gone
+	_ = s.cmd.Process.Kill() // fails only if it has exited
 	<-s.exited
 }
 
-// Exited is closed when the child is gone, be it by Close or by a crash. Err
-// tells which.
+// Exited is closed when the child has exited, by Close or by a crash. Err reports
+// which.
 func (s *Sandbox) Exited() <-chan struct{} { return s.exited }
 
-// Err says why the child ended: nil while it runs and after Close, else an error
-// with the end of its log.
+// Err is why the child exited: nil while it runs and after Close, else an error with
+// the end of its log.
 func (s *Sandbox) Err() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.exitErr
 }
 
-// Endpoint returns where and how to connect. It is valid from OnListening on.
+// Endpoint returns the address and credentials. It is valid from OnListening on.
 func (s *Sandbox) Endpoint() Endpoint {
 	return Endpoint{URL: "https://" + s.address, CA: s.credentials.serverCA, Token: s.credentials.token}
 }
@@ -340,7 +338,7 @@ func (s *Sandbox) EtcdEndpoint() string { return "unix://" + s.dir.file(wire.Etc
 // AuditLogPath is the file that the audit log goes to, or empty without one.
 func (s *Sandbox) AuditLogPath() string { return s.auditLog }
 
-// RunDir is the directory that holds all of the sandbox's files.
+// RunDir is the directory with all files of the sandbox.
 func (s *Sandbox) RunDir() string { return s.dir.path }
 
 // PID is the child's process id.

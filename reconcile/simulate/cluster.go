@@ -14,35 +14,35 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
-// DefaultNodes is how many nodes a cluster has if nobody says otherwise.
+// DefaultNodes is the default number of nodes.
 const DefaultNodes = 3
 
-// Options say what to simulate. Config is required.
+// Options are what to simulate. Config is required.
 type Options struct {
-	// Config leads to the API server, through the guard if there is one.
+	// Config is for the API server, through the guard if there is one.
 	Config *rest.Config
 	// Nodes is how many nodes to create; zero means none, and that nothing else
-	// will give pods a kubelet: see nodes.Options.
+	// simulates kubelets: see nodes.Options.
 	Nodes int
-	// Capacity is the size of each; what it leaves out is as in
+	// Capacity is the size of each node; missing resources are as in
 	// nodes.DefaultCapacity.
 	Capacity corev1.ResourceList
-	// Pods says what becomes of pods that are bound; empty is nodes.PodsReady.
+	// Pods is what happens to bound pods; empty means nodes.PodsReady.
 	Pods nodes.PodBehaviour
 	// Leave, if set, names nodes that are not simulated; see nodes.Options.
 	Leave func(*corev1.Node) bool
-	// Scheduler and Storage switch the real kube-scheduler and the provisioner on.
+	// Scheduler and Storage enable the real kube-scheduler and the provisioner.
 	Scheduler bool
 	Storage   bool
-	// Recorder, if set, gets notes: when the parts are up, and what goes wrong.
+	// Recorder, if set, receives notes: when the parts are ready, and errors.
 	Recorder state.Recorder
-	// Built, if set, is called when all parts are made and before any of them starts:
-	// until then nothing else may read client-go's scheme (storage.Storage.Prepare).
-	// It is not called where Start fails before.
+	// Built, if set, is called when all parts are created and before any of them
+	// starts: until then nothing else may read client-go's scheme
+	// (storage.Storage.Prepare). It is not called if Start fails before.
 	Built func()
 }
 
-// Cluster is what Start has started. Its methods are safe for concurrent use.
+// Cluster is a running simulation. Its methods are safe for concurrent use.
 type Cluster struct {
 	nodes     *nodes.Nodes
 	scheduler *scheduler.Scheduler // nil if off
@@ -51,9 +51,9 @@ type Cluster struct {
 	cancel    context.CancelFunc
 }
 
-// Start starts the parts at the same time and returns when all are up; from then
-// on Busy is exact. They run until ctx is done; Wait waits for their end. On an
-// error none is left running. klog.FromContext(ctx) is the logger of all parts.
+// Start starts the parts in parallel and returns when all are ready; from then on Busy
+// is exact. They run until ctx is done; Wait waits for their end. On an error none is
+// left running. klog.FromContext(ctx) is the logger of all parts.
 //
 // It may be called as soon as the server listens, before it is ready.
 func Start(ctx context.Context, options Options) (*Cluster, error) {
@@ -125,7 +125,7 @@ func Start(ctx context.Context, options Options) (*Cluster, error) {
 	return c, nil
 }
 
-// part is what nodes, scheduler and storage have in common.
+// part is the common interface of nodes, scheduler and storage.
 type part interface {
 	Start(context.Context) error
 	Wait()
@@ -159,7 +159,7 @@ func (c *Cluster) Wait() {
 	}
 }
 
-// Busy says why the cluster is not idle, each reason a short sentence about one
+// Busy lists why the cluster is not idle, each reason a short sentence about one
 // object; nil means idle.
 func (c *Cluster) Busy() []string {
 	var reasons []string
@@ -172,14 +172,13 @@ func (c *Cluster) Busy() []string {
 	return append(reasons, c.nodes.Busy()...)
 }
 
-// Changed gets a value after something that Busy depends on has changed. Many
-// changes make one value, and there is one channel for all callers. A pod's way
-// through the scheduler's queues shows in it only where the pod changes: ask Busy
-// now and then besides.
+// Changed receives a value after a change that Busy depends on. Many changes produce
+// one value, and all callers share one channel. A pod's progress through the
+// scheduler's queues is not reported unless the pod changes: also poll Busy.
 func (c *Cluster) Changed() <-chan struct{} { return c.changed }
 
-// Unschedulable lists the pods that stay without a node as things are; nil
-// without a scheduler.
+// Unschedulable lists the pods that currently cannot be scheduled; nil without a
+// scheduler.
 func (c *Cluster) Unschedulable() []scheduler.Unschedulable {
 	if c.scheduler == nil {
 		return nil
@@ -187,17 +186,17 @@ func (c *Cluster) Unschedulable() []scheduler.Unschedulable {
 	return c.scheduler.Unschedulable()
 }
 
-// Seen reports whether the simulation has taken in an event of the object's type
-// at or after resourceVersion, and counts what follows from it in Busy. It is
-// true for types that no part follows.
+// Seen reports whether the simulation has processed an event of the object's type at or
+// after resourceVersion, and reflects it in Busy. It is true for types that no part
+// watches.
 func (c *Cluster) Seen(object state.Ref, resourceVersion string) bool {
 	return c.nodes.Seen(object, resourceVersion) &&
 		(c.scheduler == nil || c.scheduler.Seen(object, resourceVersion)) &&
 		(c.storage == nil || c.storage.Seen(object, resourceVersion))
 }
 
-// SeenDeleted reports the same of the object's deletion, or of the update that
-// began it.
+// SeenDeleted reports the same of the object's deletion, or of the update that started
+// it.
 func (c *Cluster) SeenDeleted(object state.Ref) bool {
 	return c.nodes.SeenDeleted(object) && (c.storage == nil || c.storage.SeenDeleted(object))
 }

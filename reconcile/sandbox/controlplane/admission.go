@@ -22,19 +22,18 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/sandbox/internal/wire"
 )
 
-// What admission goes by is cached in kube-apiserver: policies are compiled once
-// a second, types that policies take as parameters are looked up in a discovery
-// cache that is dropped every 30 s, quotas, limit ranges and classes come from
-// informers. A plan has to know when what it has just applied is in force, and
-// does not want to wait for seconds.
+// kube-apiserver caches what admission depends on: policies are compiled once a second,
+// parameter types of policies are looked up in a discovery cache that is reset every 30
+// s, quotas, limit ranges and classes come from informers. A plan must know when what
+// it has applied is in force, and should not wait for seconds.
 const (
 	// policyRefresh replaces a second: policyRefreshInterval in
-	// k8s.io/apiserver/pkg/admission/plugin/policy/generic/policy_source.go
-	// @v0.37.1. A refresh without a changed policy costs a comparison.
+	// k8s.io/apiserver/pkg/admission/plugin/policy/generic/policy_source.go @v0.37.1. A
+	// refresh without a changed policy costs a comparison.
 	policyRefresh = 20 * time.Millisecond
 	// mapperReset replaces 30 s: AdmissionOptions.ApplyTo in
-	// k8s.io/apiserver/pkg/server/options/admission.go @v0.37.1. Nothing is
-	// fetched before the next policy with a paramKind asks.
+	// k8s.io/apiserver/pkg/server/options/admission.go @v0.37.1. Nothing is fetched
+	// until the next policy with a paramKind needs it.
 	mapperReset = 100 * time.Millisecond
 )
 
@@ -42,8 +41,8 @@ const (
 // admission, and then every 30 s.
 const admissionHook = "start-apiserver-admission-initializer"
 
-// hastenAdmission shortens the intervals at which admission plugins look for
-// changes. It is called before the server is created.
+// hastenAdmission shortens the refresh intervals of admission plugins. It is called
+// before the server is created.
 func hastenAdmission(config *app.Config) error {
 	generic.SetPolicyRefreshIntervalForTests(policyRefresh)
 	hooks := config.KubeAPIs.ControlPlane.Generic.PostStartHooks
@@ -53,7 +52,7 @@ func hastenAdmission(config *app.Config) error {
 	}
 	return config.KubeAPIs.ControlPlane.Generic.AddPostStartHook("kctl-ctrl-reset-admission-restmapper",
 		func(started genericapiserver.PostStartHookContext) error {
-			// Called with a context that has ended, upstream's hook resets once.
+			// Called with a canceled context, upstream's hook resets once.
 			once := started
 			var end context.CancelFunc
 			once.Context, end = context.WithCancel(started)
@@ -63,8 +62,8 @@ func hastenAdmission(config *app.Config) error {
 		})
 }
 
-// hookOf reads a hook that is registered and not yet run. Its field has no name
-// outside of upstream's package.
+// hookOf reads a registered hook that has not run yet. Its field is not exported by
+// upstream's package.
 func hookOf(hooks map[string]genericapiserver.PostStartHookConfigEntry, name string) (genericapiserver.PostStartHookFunc, error) {
 	entry, ok := hooks[name]
 	if !ok {
@@ -90,14 +89,14 @@ var followed = map[schema.GroupVersionResource]bool{
 	{Group: "node.k8s.io", Version: "v1", Resource: "runtimeclasses"}:        true,
 }
 
-// admissionCaches answers whether the informers that admission plugins read have
-// come to an object's resourceVersion:
+// admissionCaches reports whether the informers of admission plugins have reached an
+// object's resourceVersion:
 //
 //	GET /readyz/admission-cache?group=&version=v1&resource=limitranges&namespace=shop&name=limits&resourceVersion=123
 //	{"behind": false}
 //
-// Of types that no plugin reads it says that nothing is behind. It is a path of
-// the API server like /metrics: behind its authentication and authorization.
+// For types that no plugin reads, behind is always false. Like /metrics, it is a path
+// of the API server, with its authentication and authorization.
 func admissionCaches(factory informers.SharedInformerFactory) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		q := r.URL.Query()

@@ -18,8 +18,8 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/sandbox/internal/wire"
 )
 
-// RunChild turns the process into a control plane and never returns if it was
-// started by sandbox.Start; in any other process it does nothing.
+// RunChild turns the process into a control plane and never returns if it was started
+// by sandbox.Start; in any other process it does nothing.
 func RunChild() {
 	if os.Getenv(wire.Env) != wire.ControlPlane {
 		return
@@ -27,13 +27,13 @@ func RunChild() {
 	os.Exit(runChild(time.Now()))
 }
 
-// child is the control plane's process as its parent sees it.
+// child is the control plane's process, in that process.
 type child struct {
 	dir    string
 	start  time.Time
 	mu     sync.Mutex // orders events
 	events *json.Encoder
-	ending sync.Mutex // locked for good by end
+	ending sync.Mutex // locked permanently by end
 }
 
 func runChild(start time.Time) int {
@@ -52,10 +52,10 @@ func runChild(start time.Time) int {
 	var config wire.Config
 	decoder := json.NewDecoder(control)
 	if err := decoder.Decode(&config); err != nil {
-		return c.end() // the parent died before it could say anything
+		return c.end() // the parent exited before it could send anything
 	}
 	go func() {
-		_, _ = io.Copy(io.Discard, control) // returns when the parent has closed it or is gone
+		_, _ = io.Copy(io.Discard, control) // returns when the parent has closed it or exited
 		os.Exit(c.end())
 	}()
 	signals := make(chan os.Signal, 1)
@@ -73,11 +73,11 @@ func runChild(start time.Time) int {
 		c.send(wire.Event{Type: wire.Failed, Message: err.Error()})
 		events.Close()
 	}
-	select {} // until the parent lets go of the control pipe
+	select {} // until the parent closes the control pipe
 }
 
-// end removes the run directory and returns the exit status. There is one end:
-// further calls never return.
+// end removes the run directory and returns the exit status. Only the first call
+// returns.
 func (c *child) end() int {
 	c.ending.Lock()
 	if err := wire.RemoveRunDir(c.dir); err != nil {
@@ -87,8 +87,8 @@ func (c *child) end() int {
 	return 0
 }
 
-// send tells the parent. A parent that does not listen any more is not an error
-// here: the control pipe's end follows.
+// send sends an event to the parent. It is not an error if the parent no longer
+// listens: the end of the control pipe follows.
 func (c *child) send(event wire.Event) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -99,7 +99,7 @@ func (c *child) progressf(format string, args ...any) {
 	c.send(wire.Event{Type: wire.Progress, Message: fmt.Sprintf(format, args...)})
 }
 
-// elapsed is the time since the child was started, in a form for people.
+// elapsed formats the time since the child was started.
 func (c *child) elapsed() time.Duration { return time.Since(c.start).Round(10 * time.Millisecond) }
 
 // serve runs etcd and kube-apiserver until one of them fails.
@@ -129,15 +129,15 @@ func (c *child) serve(ctx context.Context, config *wire.Config) error {
 	return <-failed
 }
 
-// startGCPercent saves half of the collector's work while the control plane
-// starts, about 0.2 s of 1.2, and costs 30 MB.
+// startGCPercent halves the work of the garbage collector during the start, about 0.2 s
+// of 1.2, and costs 30 MB.
 const (
 	startGCPercent   = 300
 	defaultGCPercent = 100
 )
 
-// readyPoll is how often the child asks itself whether it is ready. It asks in
-// memory, which takes about 0.1 ms.
+// readyPoll is how often the child checks whether it is ready, in memory, which takes
+// about 0.1 ms.
 const readyPoll = 5 * time.Millisecond
 
 // report tells the parent when the server listens and when it is ready.

@@ -16,9 +16,9 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
-// logSafely sends kube-apiserver's log to standard error by way of state.InertLog:
-// klog prints values of several lines as they are. The records of klog.Fatal, by which
-// the parent knows a crash, keep their form.
+// logSafely writes kube-apiserver's log to standard error through state.InertLog,
+// because klog prints multi-line values unchanged. The records of klog.Fatal, by which
+// the parent recognises a crash, keep their form.
 func logSafely() {
 	logger := textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(state.InertLog(os.Stderr))))
 	options := []klog.LoggerOption{klog.ContextualLogger(true)}
@@ -39,8 +39,8 @@ func auditTo(file *auditFile, config *app.Config) {
 	config.Aggregator.GenericConfig.AuditBackend = backend
 }
 
-// auditBackend does not have requests fail for want of room on the disk, as upstream's
-// blocking mode does not.
+// auditBackend does not fail requests when the disk is full, as upstream's blocking
+// mode does not.
 type auditBackend struct{ audit.Backend }
 
 func (b auditBackend) ProcessEvents(events ...*auditinternal.Event) bool {

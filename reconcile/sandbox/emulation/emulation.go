@@ -1,12 +1,11 @@
-// Package emulation sets the Kubernetes version and the feature gates that the
-// controllers and the scheduler in this process go by, to those of the sandbox
-// that they will talk to.
+// Package emulation sets the Kubernetes version and the feature gates of the
+// controllers and the scheduler in this process to those of the sandbox that they
+// connect to.
 //
-// Both are one per process (component-base/compatibility and
+// Both are global to the process (component-base/compatibility and
 // apiserver/pkg/util/feature @v0.37.1; client-go's gates follow them through
-// k8s.io/kubernetes/pkg/features), and constructors read them once. Apply
-// therefore comes before any controller is built, and two sandboxes of different
-// versions need two processes.
+// k8s.io/kubernetes/pkg/features), and constructors read them once. Call Apply before
+// any controller is created; two sandboxes of different versions need two processes.
 package emulation
 
 import (
@@ -20,12 +19,12 @@ import (
 	_ "k8s.io/kubernetes/pkg/features" // registers the gates that controllers ask for
 )
 
-// Apply makes this process behave like a minor version ("1.36"; empty means the
-// one that is linked in) with the given feature gates on or off. An unknown gate,
-// one that is locked at that version, and a version that is not emulated are
-// errors, and nothing has changed then.
+// Apply makes this process behave like a minor version ("1.36"; empty means the linked
+// one) with the given feature gates. It returns an error, and changes nothing, for an
+// unknown gate, a gate that is locked at that version, and a version that cannot be
+// emulated.
 func Apply(minor string, gates map[string]bool) error {
-	// Both are tried on copies first: upstream remembers what it has refused.
+	// Both are tried on copies first, because upstream keeps rejected values.
 	trial := compatibility.DefaultBuildEffectiveVersion()
 	v := trial.BinaryVersion()
 	if minor != "" {

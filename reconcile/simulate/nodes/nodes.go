@@ -18,32 +18,32 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
-// Name is who the nodes are in user agents, notes and managed fields.
+// Name is the name of the nodes in user agents, notes and managed fields.
 const Name = "simulated-nodes"
 
-// podWorkers bounds the stages played at a time. A stage is one request.
+// podWorkers bounds the stages applied concurrently. A stage is one request.
 const (
 	podWorkers  = 16
 	nodeWorkers = 4
 )
 
-// Options say which nodes are wanted.
+// Options are which nodes to simulate.
 type Options struct {
-	// Config leads to the API server. A copy with its own user agent is used.
+	// Config is for the API server. A copy with its own user agent is used.
 	Config *rest.Config
-	// Count is how many nodes to create, "node-1" and so on. A node of that name
-	// that exists is left as it is. Zero creates none; nodes that come otherwise
-	// are kept alive all the same.
+	// Count is how many nodes to create, "node-1" and so on. An existing node with that
+	// name is not changed. Zero creates none; nodes created by others are kept ready,
+	// too.
 	Count int
-	// Capacity is the size of the created nodes; what it leaves out is as in
+	// Capacity is the size of the created nodes; missing resources are as in
 	// DefaultCapacity.
 	Capacity corev1.ResourceList
-	// Pods says what becomes of pods; empty is PodsReady.
+	// Pods is what happens to pods; empty means PodsReady.
 	Pods PodBehaviour
-	// Leave, if set, names nodes that are not simulated: their status, their lease
-	// and the pods bound to them stay as they are.
+	// Leave, if set, returns nodes that are not simulated: their status, their lease
+	// and the pods bound to them are not changed.
 	Leave func(*corev1.Node) bool
-	// Recorder, if set, gets a note when a stage cannot be played.
+	// Recorder, if set, receives a note when a stage cannot be applied.
 	Recorder state.Recorder
 	// OnChange, if set, is called when an object becomes busy or idle. It must
 	// not block.
@@ -53,7 +53,7 @@ type Options struct {
 	Clock clock.WithTicker
 }
 
-// Nodes simulates nodes. It is made by New and used for one run. Its methods are
+// Nodes simulates nodes. It is created by New and used for one run. Its methods are
 // safe for concurrent use.
 type Nodes struct {
 	options   Options
@@ -76,7 +76,7 @@ type Nodes struct {
 	wg sync.WaitGroup
 }
 
-// New prepares a simulation. It sends nothing.
+// New prepares a simulation. It sends no requests.
 func New(options Options) (*Nodes, error) {
 	client, err := agent.Client(options.Config, Name)
 	if err != nil {
@@ -122,13 +122,13 @@ func build(options Options, client kubernetes.Interface) (*Nodes, error) {
 	return n, nil
 }
 
-// Start creates the nodes and keeps the simulation going until ctx is done. It
-// returns when the nodes exist and the first list of nodes and pods has been
-// taken in, so that Busy means something; a few milliseconds later the nodes are
-// ready. On an error nothing is left running. klog.FromContext(ctx) is the logger.
+// Start creates the nodes and runs the simulation until ctx is done. It returns when
+// the nodes exist and the first list of nodes and pods has been processed, so that Busy
+// is meaningful; a few milliseconds later the nodes are ready. On an error nothing is
+// left running. klog.FromContext(ctx) is the logger.
 //
-// It may be called as soon as the server listens: requests that are refused
-// because the server is still starting are repeated.
+// It may be called as soon as the server listens: requests that are rejected because
+// the server is still starting are retried.
 func (n *Nodes) Start(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	if err := n.start(ctx); err != nil {
@@ -151,8 +151,8 @@ func (n *Nodes) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// Before the informers: a reflector whose first list is refused, because the
-	// server is only starting, tries again after 0.8 s.
+	// Before the informers: a reflector whose first list fails because the server is
+	// starting retries only after 0.8 s.
 	if n.created, err = n.create(ctx); err != nil {
 		return err
 	}
@@ -167,8 +167,8 @@ func (n *Nodes) start(ctx context.Context) error {
 	if !cache.WaitFor(ctx, "", nodesHandled.HasSyncedChecker(), podsHandled.HasSyncedChecker()) {
 		return fmt.Errorf("list nodes and pods: %w", context.Cause(ctx))
 	}
-	// A list may come from a cache of the server's that does not have the nodes
-	// yet; only when they have come their not being ready shows in Busy.
+	// A list may come from a cache of the server that does not have the nodes yet; Busy
+	// shows that they are not ready only once they have arrived.
 	return n.nodeMark.Wait(ctx, n.created)
 }
 
@@ -176,20 +176,21 @@ func (n *Nodes) start(ctx context.Context) error {
 // if there were none to create. It is known when Start has returned.
 func (n *Nodes) Created() string { return n.created }
 
-// Wait returns when the simulation has ended, which follows the end of the
-// context given to Start. No goroutine of it runs then.
+// Wait returns when the simulation has ended, after the end of the context given to
+// Start. None of its goroutines runs then.
 func (n *Nodes) Wait() { n.wg.Wait() }
 
-// Busy says what keeps the nodes from being idle, each reason a short sentence
-// about one node or pod; nil means idle. It costs as much as there is going on,
-// whatever the size of the cluster.
+// Busy lists why the nodes are not idle, each reason a short sentence about one node or
+// pod; nil means idle. Its cost is proportional to the work in progress, not to the
+// size of the cluster.
 func (n *Nodes) Busy() []string {
 	const limit = 20
 	return append(n.nodes.reasons(limit), n.pods.reasons(limit)...)
 }
 
-// Seen reports whether an event of the object's type at or after resourceVersion
-// has come in and counts in Busy. It is true for types other than nodes and pods.
+// Seen reports whether an event of the object's type at or after resourceVersion has
+// been received and is reflected in Busy. It is true for types other than nodes and
+// pods.
 func (n *Nodes) Seen(object state.Ref, resourceVersion string) bool {
 	switch object.Type() {
 	case "pods":
@@ -200,8 +201,8 @@ func (n *Nodes) Seen(object state.Ref, resourceVersion string) bool {
 	return true
 }
 
-// SeenDeleted reports whether the object's deletion, or the update that began
-// it, has come in. It is true for types other than nodes and pods.
+// SeenDeleted reports whether the object's deletion, or the update that started it, has
+// been received. It is true for types other than nodes and pods.
 func (n *Nodes) SeenDeleted(object state.Ref) bool {
 	switch object.Type() {
 	case "pods":
@@ -214,8 +215,8 @@ func (n *Nodes) SeenDeleted(object state.Ref) bool {
 	return true
 }
 
-// Unassigned lists the pods that wait for a scheduler. The objects are shared
-// with the informer's store.
+// Unassigned lists the pods that wait for a scheduler. The objects are shared with the
+// informer's store.
 func (n *Nodes) Unassigned() []*corev1.Pod {
 	objs, err := n.podIndex.ByIndex(nodeIndex, unassigned)
 	if err != nil {

@@ -20,14 +20,13 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/simulate/internal/seen"
 )
 
-// soon divides work from timers: a stage that is due later (a heartbeat) does
-// not make its object busy.
+// soon separates work from timers: a stage that is due later (a heartbeat) does not
+// make its object busy.
 const soon = 5 * time.Second
 
-// player plays kwok's stages for the objects of one type. Every change of an
-// object is looked at: the stage that matches is played, which changes the
-// object and so leads to the next look; an object that no stage matches is at
-// rest.
+// player applies kwok's stages to the objects of one type. It checks every change of an
+// object: the matching stage is applied, which changes the object and so triggers the
+// next check; an object that matches no stage is idle.
 type player[T metav1.Object] struct {
 	kind     string // "pod", for messages
 	stages   lifecycle.Lifecycle
@@ -36,13 +35,12 @@ type player[T metav1.Object] struct {
 
 	// get reads the informer's store; the object is shared and not to be changed.
 	get func(key string) (T, bool)
-	// idle reports whether nothing is to be done for an object, whatever the
-	// stages say.
+	// idle reports whether an object needs no work, regardless of the stages.
 	idle func(T) bool
-	// patch and remove carry out a stage. patch returns the object after it.
+	// patch and remove apply a stage. patch returns the changed object.
 	patch  func(context.Context, T, *lifecycle.Patch) (T, error)
 	remove func(context.Context, T) error
-	// warn is told of a stage that failed, once for a row of failures.
+	// warn is called for a failed stage, once for consecutive failures.
 	warn func(text string)
 	// changed is called when the player becomes busy or idle.
 	changed func()
@@ -51,17 +49,16 @@ type player[T metav1.Object] struct {
 
 	mu   sync.Mutex
 	busy map[string]*work
-	// due is when a delayed stage is to be played. It outlives a look, or every
-	// look would begin the delay anew.
+	// due is when a delayed stage is to be applied. It is kept between checks, because
+	// every check would otherwise restart the delay.
 	due map[string]appointment
-	// written is the resourceVersion that a stage left behind. An older copy in
-	// the store is out of date and not looked at: playing its stage again would
-	// give a pod a second start.
+	// written is the resourceVersion after the last stage. An older copy in the store
+	// is stale and ignored: applying its stage again would start a pod twice.
 	written map[string]string
 }
 
-// work says why an object is not at rest. generation rises with every event, so
-// that a look which began before an event does not clear what the event noted.
+// work is why an object is not idle. generation increases with every event, so that a
+// check which started before an event does not clear what the event recorded.
 type work struct {
 	generation uint64
 	reason     string
@@ -82,7 +79,7 @@ func (p *player[T]) init(clock clock.WithTicker) {
 	p.written = map[string]string{}
 }
 
-// handler notes every event as work and queues its object.
+// handler records every event as work and adds the object to the queue.
 func (p *player[T]) handler() cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(obj any) { p.enqueue(obj.(T)) },
@@ -103,7 +100,7 @@ func (p *player[T]) enqueue(obj T) {
 	p.queue.Add(key)
 }
 
-// run plays until ctx is done, with that many stages at a time.
+// run applies stages until ctx is done, up to that many concurrently.
 func (p *player[T]) run(ctx context.Context, workers int) {
 	var wg sync.WaitGroup
 	for range workers {
@@ -123,7 +120,7 @@ func (p *player[T]) run(ctx context.Context, workers int) {
 	wg.Wait()
 }
 
-// look plays the stage that matches the object of that key, if any.
+// look applies the stage that matches the object with that key, if any.
 func (p *player[T]) look(ctx context.Context, key string) {
 	generation := p.generation(key)
 	obj, ok := p.get(key)
@@ -132,7 +129,7 @@ func (p *player[T]) look(ctx context.Context, key string) {
 		return
 	}
 	if p.outdated(key, obj) {
-		return // the event of what was written comes and leads to another look
+		return // the event of the write arrives and triggers another check
 	}
 	if p.idle(obj) {
 		p.rest(key, generation)
@@ -167,8 +164,8 @@ func (p *player[T]) look(ctx context.Context, key string) {
 	changed, err := p.play(ctx, key, obj, stage)
 	switch {
 	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
-		// Gone or replaced meanwhile: its event comes and leads to another look.
-		// Should it have come before, this one sees what it brought.
+		// Deleted or replaced in the meantime: its event arrives and triggers another
+		// check. If it arrived before, this check sees it.
 		p.queue.AddAfter(key, 20*time.Millisecond)
 		return
 	case err != nil:
@@ -183,7 +180,7 @@ func (p *player[T]) look(ctx context.Context, key string) {
 	p.rest(key, generation)
 }
 
-// wait returns how long the object's stage is to wait yet.
+// wait returns the remaining delay of the object's stage.
 func (p *player[T]) wait(ctx context.Context, key string, stage *lifecycle.Stage, event *lifecycle.Event) (time.Duration, error) {
 	now := p.clock.Now()
 	p.mu.Lock()
@@ -205,8 +202,8 @@ func (p *player[T]) wait(ctx context.Context, key string, stage *lifecycle.Stage
 	return delay, nil
 }
 
-// play carries out a stage and reports whether it changed the object: a patch
-// that alters nothing has no event, and its object is at rest.
+// play applies a stage and reports whether it changed the object: a patch without
+// changes has no event, and its object is idle.
 func (p *player[T]) play(ctx context.Context, key string, obj T, stage *lifecycle.Stage) (bool, error) {
 	p.mu.Lock()
 	delete(p.due, key)
@@ -288,7 +285,7 @@ func (p *player[T]) generation(key string) uint64 {
 	return 0
 }
 
-// rest takes the object for idle, unless an event came since generation.
+// rest marks the object as idle, unless an event arrived since generation.
 func (p *player[T]) rest(key string, generation uint64) {
 	p.mu.Lock()
 	w, ok := p.busy[key]
@@ -315,8 +312,8 @@ func (p *player[T]) forget(key string) {
 	}
 }
 
-// reasons lists what the player is busy with, sorted, at most limit of them and
-// a count of the rest.
+// reasons lists why the player is busy, sorted, at most limit reasons and a count of
+// the rest.
 func (p *player[T]) reasons(limit int) []string {
 	p.mu.Lock()
 	list := make([]string, 0, len(p.busy))

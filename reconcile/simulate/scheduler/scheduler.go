@@ -1,20 +1,19 @@
-// Package scheduler runs the real kube-scheduler (k8s.io/kubernetes/pkg/scheduler)
-// in this process, with upstream's default profile: what
-// cmd/kube-scheduler/app.Setup and Run do, without flags, leader election and a
-// server. It works in a sandbox, for the cluster that is simulated there, or on a
-// cluster in place of the kube-scheduler there: an election is its caller's business.
+// Package scheduler runs the real kube-scheduler (k8s.io/kubernetes/pkg/scheduler) in
+// this process, with upstream's default profile: it does what
+// cmd/kube-scheduler/app.Setup and Run do, without flags, leader election and a server.
+// It runs in a sandbox, for the simulated cluster, or on a cluster instead of its
+// kube-scheduler: leader election is the caller's responsibility.
 //
-// It has an informer factory of its own, as upstream: its pod informer leaves out
-// pods that are at their end, which the controllers' may not.
+// Like upstream, it has its own informer factory: its pod informer excludes terminated
+// pods, which the controllers' must include.
 //
 // # Being idle
 //
-// A pod is busy while it is in the active queue, in the back-off queue, in flight
-// or being bound, and while it is known to wait for this scheduler but is in no
-// queue yet. A pod that was tried and fits nowhere, or is held back by a
-// scheduling gate, is not: it stays so until something else changes, and
-// Unschedulable tells why. Neither is a pod whose binding has been under way for
-// more than five seconds.
+// A pod is busy while it is in the active queue, in the backoff queue, in flight or
+// being bound, and while it is known to wait for this scheduler but is in no queue yet.
+// A pod that was tried and fits no node, or has a scheduling gate, is not: it stays so
+// until something else changes, and Unschedulable reports why. Neither is a pod whose
+// binding has taken more than five seconds.
 package scheduler
 
 import (
@@ -47,29 +46,29 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
-// Name is who the scheduler is in user agents and journals.
+// Name is the scheduler's name in user agents and journals.
 const Name = "kube-scheduler"
 
-// Options say what to schedule.
+// Options are what to schedule.
 type Options struct {
-	// Config leads to the API server. A copy with its own user agent is used.
+	// Config is for the API server. A copy with its own user agent is used.
 	Config *rest.Config
-	// Limited has the rate limits of Config hold, for the scheduler and once more
-	// for its events, as upstream; otherwise there are none.
+	// Limited applies the rate limits of Config, for the scheduler and separately for
+	// its events, as upstream; otherwise there are none.
 	Limited bool
-	// Unassigned, if set, lists the pods without a node that another observer
-	// knows of. Busy names those which have not come to the scheduler yet, so
-	// that its informer's lag does not look like rest.
+	// Unassigned, if set, lists the pods without a node that another observer knows.
+	// Busy includes those that have not reached the scheduler yet, so that its
+	// informer's lag does not look idle.
 	Unassigned func() []*corev1.Pod
-	// StartWithin is how long the first lists may take; DefaultStartWithin where zero.
+	// StartWithin is how long the first lists may take; DefaultStartWithin if zero.
 	StartWithin time.Duration
-	// OnChange, if set, is called when a pod may have become busy or idle: a
-	// hint to ask Busy again soon. It must not block.
+	// OnChange, if set, is called when a pod may have become busy or idle: a hint to
+	// call Busy again soon. It must not block.
 	OnChange func()
 }
 
-// Scheduler is a kube-scheduler. It is made by New and used for one run. Its
-// methods are safe for concurrent use.
+// Scheduler is a kube-scheduler. It is created by New and used for one run. Its methods
+// are safe for concurrent use.
 type Scheduler struct {
 	options Options
 	client  kubernetes.Interface
@@ -91,7 +90,7 @@ type Scheduler struct {
 	nodeStore cache.Store
 }
 
-// New prepares a scheduler. It sends nothing.
+// New prepares a scheduler. It sends no requests.
 func New(options Options) (*Scheduler, error) {
 	clientset := agent.Client
 	if options.Limited {
@@ -115,12 +114,12 @@ func build(options Options, client, forEvents kubernetes.Interface) *Scheduler {
 	return &Scheduler{options: options, client: client, events: forEvents, now: time.Now}
 }
 
-// DefaultStartWithin is how long the first lists may take. Upstream waits for ever, also
-// for types that the server does not have; here that would be a lease held by
-// nobody who schedules.
+// DefaultStartWithin is how long the first lists may take. Upstream waits indefinitely,
+// even for types that the server does not serve; here the lease would be held without
+// scheduling.
 const DefaultStartWithin = time.Minute
 
-// NotSyncedError says which informers did not deliver their first list in time.
+// NotSyncedError lists the informers that did not deliver their first list in time.
 type NotSyncedError struct {
 	// Informers are their types, such as "pods".
 	Informers []string
@@ -151,8 +150,8 @@ func unsynced(synced map[reflect.Type]bool) []string {
 	return names
 }
 
-// Start runs the scheduler until ctx is done. It returns when the scheduler's
-// caches are filled and it schedules. On an error nothing is left running.
+// Start runs the scheduler until ctx is done. It returns when the scheduler's caches
+// are filled and it schedules. On an error nothing is left running.
 // klog.FromContext(ctx) is the logger.
 func (s *Scheduler) Start(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
@@ -169,8 +168,8 @@ func (s *Scheduler) start(ctx context.Context) error {
 	within := cmp.Or(s.options.StartWithin, DefaultStartWithin)
 	filling, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
-	// A reflector whose first list is refused, because the server is only
-	// starting, tries again after 0.8 s. So first see that lists are answered.
+	// A reflector whose first list fails because the server is starting retries only
+	// after 0.8 s. So first check that lists succeed.
 	err := agent.Eventually(filling, func() error {
 		_, err := s.client.CoreV1().Nodes().List(filling, metav1.ListOptions{Limit: 1})
 		return err
@@ -223,7 +222,7 @@ func (s *Scheduler) start(ctx context.Context) error {
 	return nil
 }
 
-// follow adds handlers to the scheduler's informers that tell how far they are.
+// follow adds handlers to the scheduler's informers that track their progress.
 func (s *Scheduler) follow(factory informers.SharedInformerFactory) error {
 	core := factory.Core().V1()
 	nothing := cache.ResourceEventHandlerFuncs{}
@@ -240,16 +239,16 @@ func (s *Scheduler) follow(factory informers.SharedInformerFactory) error {
 	return nil
 }
 
-// WaitForNodes returns when the scheduler's informer has come to that
-// resourceVersion of the nodes, or with an error when ctx is done before.
+// WaitForNodes returns when the scheduler's informer has reached that resourceVersion
+// of the nodes, or an error when ctx is done before.
 func (s *Scheduler) WaitForNodes(ctx context.Context, resourceVersion string) error {
 	return s.nodes.Wait(ctx, resourceVersion)
 }
 
-// Seen reports whether an event of the object's type at or after resourceVersion
-// has come in. It is true for types other than nodes, claims and volumes; for
-// pods, which matter most, Busy compares with Options.Unassigned instead. The
-// scheduler's own handlers are told at the same time, not before.
+// Seen reports whether an event of the object's type at or after resourceVersion has
+// been received. It is true for types other than nodes, claims and volumes; for pods,
+// which matter most, Busy compares with Options.Unassigned instead. The scheduler's own
+// handlers are notified at the same time, not before.
 func (s *Scheduler) Seen(object state.Ref, resourceVersion string) bool {
 	switch object.Type() {
 	case "nodes":
@@ -262,9 +261,9 @@ func (s *Scheduler) Seen(object state.Ref, resourceVersion string) bool {
 	return true
 }
 
-// handlersSynced waits until the scheduler's handlers have seen the first lists.
-// Upstream's wait looks at once and then every 100 ms, while they need a few: it
-// is cut short to look again sooner.
+// handlersSynced waits until the scheduler's handlers have processed the first lists.
+// Upstream's wait checks at once and then every 100 ms, although they need a few: it is
+// shortened to check again earlier.
 func handlersSynced(ctx context.Context, sched *scheduler.Scheduler) error {
 	for {
 		look, cancel := context.WithTimeout(ctx, 5*time.Millisecond)
@@ -279,7 +278,6 @@ func handlersSynced(ctx context.Context, sched *scheduler.Scheduler) error {
 	}
 }
 
-// Wait returns when the scheduler has ended, which follows the end of the context
-// given to Start. Bindings that were under way may still be failing then: nothing
-// in upstream waits for them.
+// Wait returns when the scheduler has ended, after the end of the context given to
+// Start. Bindings in flight may still be failing then: upstream does not wait for them.
 func (s *Scheduler) Wait() { s.wg.Wait() }

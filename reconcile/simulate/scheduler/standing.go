@@ -12,12 +12,12 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler"
 )
 
-// stalledAfter is how long a binding may take and count as work. What takes
-// longer waits for others: for volumes that nobody provisions upstream waits ten
-// minutes before it gives up (VolumeBindingArgs.BindTimeoutSeconds).
+// stalledAfter is how long a binding counts as work. A longer one waits for something
+// else: for volumes that are not provisioned, upstream waits ten minutes before it
+// gives up (VolumeBindingArgs.BindTimeoutSeconds).
 const stalledAfter = 5 * time.Second
 
-// Unschedulable is a pod that stays without a node as things are.
+// Unschedulable is a pod that currently cannot be scheduled.
 type Unschedulable struct {
 	Namespace, Name string
 	// Reason is that of the pod's PodScheduled condition: "Unschedulable",
@@ -29,9 +29,9 @@ type Unschedulable struct {
 
 // Reasons of Unschedulable that are not upstream's.
 const (
-	// ReasonOtherScheduler: the pod asks for a scheduler that is not here.
+	// ReasonOtherScheduler: the pod's schedulerName is not simulated.
 	ReasonOtherScheduler = "OtherScheduler"
-	// ReasonStalled: a node was chosen, the binding does not come to an end.
+	// ReasonStalled: a node was chosen, but the binding does not finish.
 	ReasonStalled = "Stalled"
 	// ReasonDry: it was bound in a dry run; see BoundDry.
 	ReasonDry = "BoundDry"

@@ -8,12 +8,12 @@ import (
 	"sigs.k8s.io/sig-storage-lib-external-provisioner/v13/controller"
 )
 
-// driver is storage without bounds that keeps nothing.
+// driver provides unlimited storage and stores nothing.
 type driver struct{}
 
 var _ controller.BlockProvisioner = driver{}
 
-// Provision grants what the claim asks for.
+// Provision grants what the claim requests.
 func (driver) Provision(_ context.Context, options controller.ProvisionOptions) (*corev1.PersistentVolume, controller.ProvisioningState, error) {
 	claim := options.PVC
 	reclaim := corev1.PersistentVolumeReclaimDelete
@@ -37,8 +37,8 @@ func (driver) Provision(_ context.Context, options controller.ProvisionOptions) 
 	}, controller.ProvisioningFinished, nil
 }
 
-// Delete has nothing to remove but the PersistentVolume, which the library does.
+// Delete does nothing: the library removes the PersistentVolume.
 func (driver) Delete(context.Context, *corev1.PersistentVolume) error { return nil }
 
-// SupportsBlock is true: raw or formatted is the same to it.
+// SupportsBlock is true: block and filesystem volumes are the same here.
 func (driver) SupportsBlock(context.Context) bool { return true }

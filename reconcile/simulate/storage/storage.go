@@ -44,7 +44,7 @@ import (
 )
 
 const (
-	// Name is who the provisioner is in user agents and journals.
+	// Name is the provisioner's name in user agents and journals.
 	Name = "simulated-provisioner"
 	// ClassName is the default StorageClass.
 	ClassName = "standard"
@@ -52,21 +52,21 @@ const (
 	Driver = "simulated.kctl-ctrl.dev"
 )
 
-// annStorageProvisioner is how persistentvolume-binder asks for a volume
-// (component-helpers/storage/volume/pv_helpers.go@v0.37.1).
+// annStorageProvisioner is the annotation with which persistentvolume-binder requests a
+// volume (component-helpers/storage/volume/pv_helpers.go@v0.37.1).
 const annStorageProvisioner = "volume.kubernetes.io/storage-provisioner"
 
-// Options say where to provision.
+// Options are where to provision.
 type Options struct {
-	// Config leads to the API server. A copy with its own user agent is used.
+	// Config is for the API server. A copy with its own user agent is used.
 	Config *rest.Config
 	// OnChange, if set, is called when a claim or volume has changed. It must not
 	// block.
 	OnChange func()
 }
 
-// Storage is a provisioner. It is made by New and used for one run. Its methods
-// are safe for concurrent use.
+// Storage is a provisioner. It is created by New and used for one run. Its methods are
+// safe for concurrent use.
 type Storage struct {
 	options   Options
 	client    kubernetes.Interface
@@ -76,7 +76,7 @@ type Storage struct {
 
 	claimMark, volumeMark seen.Mark
 
-	// provisioner, workers and the handlers are made by Prepare.
+	// Prepare creates provisioner, workers and the handlers.
 	provisioner                   *controller.ProvisionController
 	workers                       sync.WaitGroup
 	claimsHandled, volumesHandled cache.ResourceEventHandlerRegistration
@@ -84,12 +84,12 @@ type Storage struct {
 	wg sync.WaitGroup
 
 	mu sync.Mutex
-	// asked are the claims that ask for a volume, by key; released the volumes to
-	// be deleted, by name.
+	// asked are the claims that request a volume, by key; released the volumes to be
+	// deleted, by name.
 	asked, released map[string]string
 }
 
-// New prepares a provisioner. It sends nothing.
+// New prepares a provisioner. It sends no requests.
 func New(options Options) (*Storage, error) {
 	client, err := agent.Client(options.Config, Name)
 	if err != nil {
@@ -114,12 +114,12 @@ func build(options Options, client kubernetes.Interface) *Storage {
 	}
 }
 
-// noProvisioner is the provisioner of classes whose volumes somebody makes by hand.
+// noProvisioner is the provisioner of classes whose volumes are created manually.
 const noProvisioner = "kubernetes.io/no-provisioner"
 
-// answersForAll has the provisioner take every provisioner's claims and classes for
-// its own, in its caches only: nobody else provisions here, and a claim that stays
-// pending would say something of the simulation and nothing of the cluster.
+// answersForAll makes the provisioner handle the claims and classes of every
+// provisioner, in its caches only: no other provisioner runs here, and a claim that
+// stays pending would be an artifact of the simulation.
 func answersForAll(obj any) (any, error) {
 	switch o := obj.(type) {
 	case *corev1.PersistentVolumeClaim:
@@ -134,10 +134,10 @@ func answersForAll(obj any) (any, error) {
 	return obj, nil
 }
 
-// Prepare makes the provisioner, which lives until ctx is done, and sends nothing.
-// The library adds to client-go's global scheme meanwhile (controller.go:646 of
-// v13.0.0), which is no map for several goroutines: nothing that reads the scheme, as
-// clients and informers do, may run beside it.
+// Prepare creates the provisioner, which lives until ctx is done, and sends no
+// requests. The library adds types to client-go's global scheme (controller.go:646 of
+// v13.0.0), which is not safe for concurrent use: nothing that reads the scheme, such
+// as clients and informers, may run at the same time.
 func (s *Storage) Prepare(ctx context.Context) error {
 	core := s.informers.Core().V1()
 	claims, volumes := core.PersistentVolumeClaims().Informer(), core.PersistentVolumes().Informer()
@@ -152,8 +152,8 @@ func (s *Storage) Prepare(ctx context.Context) error {
 	s.provisioner = controller.NewProvisionController(ctx, s.client, Driver, driver{},
 		controller.LeaderElection(false), controller.ResyncPeriod(0),
 		controller.ClaimsInformer(claims), controller.VolumesInformer(volumes), controller.ClassesInformer(classes),
-		// A server that is starting is the only reason to fail: no need for the
-		// library's 15 s.
+		// The only possible error is that of a starting server: the library's 15 s are
+		// not needed.
 		controller.RateLimiter(workqueue.NewTypedItemExponentialFailureRateLimiter[string](50*time.Millisecond, 5*time.Second)),
 		controller.FailedProvisionThreshold(0), controller.FailedDeleteThreshold(0),
 		controller.CreateProvisionedPVInterval(100*time.Millisecond),
@@ -162,10 +162,10 @@ func (s *Storage) Prepare(ctx context.Context) error {
 	return nil
 }
 
-// Start creates the StorageClass and the CSIDriver, unless objects of that name
-// exist, and provisions until ctx is done. It returns when both exist and the
-// first list of claims and volumes has been taken in. On an error nothing is left
-// running. klog.FromContext(ctx) is the logger. Prepare comes first.
+// Start creates the StorageClass and the CSIDriver, unless they exist, and provisions
+// until ctx is done. It returns when both exist and the first list of claims and
+// volumes has been processed. On an error nothing is left running.
+// klog.FromContext(ctx) is the logger. Call Prepare first.
 func (s *Storage) Start(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	if err := s.start(ctx); err != nil {
@@ -196,7 +196,7 @@ func (s *Storage) start(ctx context.Context) error {
 	return nil
 }
 
-// create makes the objects of an installed CSI driver.
+// create creates the objects of an installed CSI driver.
 func (s *Storage) create(ctx context.Context) error {
 	var (
 		no, yes   = false, true
@@ -234,7 +234,7 @@ func (s *Storage) create(ctx context.Context) error {
 	})
 }
 
-// follow keeps in set what busy gives a word for.
+// follow keeps in set the objects for which busy returns a reason.
 func (s *Storage) follow(set map[string]string, busy func(any) string) cache.ResourceEventHandler {
 	put := func(obj any) {
 		key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(obj)
@@ -264,7 +264,7 @@ func (s *Storage) follow(set map[string]string, busy func(any) string) cache.Res
 	}
 }
 
-// asks returns the name of the volume that a claim asks this provisioner for, or
+// asks returns the name of the volume that a claim requests from this provisioner, or
 // nothing.
 func asks(obj any) string {
 	claim, ok := obj.(*corev1.PersistentVolumeClaim)
@@ -287,13 +287,13 @@ func isReleased(obj any) string {
 // volumeName is the library's choice (getProvisionedVolumeNameForClaim).
 func volumeName(claim *corev1.PersistentVolumeClaim) string { return "pvc-" + string(claim.UID) }
 
-// Wait returns when the provisioner has ended, which follows the end of the
-// context given to Start.
+// Wait returns when the provisioner has ended, after the end of the context given to
+// Start.
 func (s *Storage) Wait() { s.wg.Wait() }
 
-// Busy names the claims that wait for this provisioner and the volumes it is to
-// delete; nil means idle. A claim of the class that nobody has asked to provision
-// is not among them: that is persistentvolume-binder's work.
+// Busy lists the claims that wait for this provisioner and the volumes that it is to
+// delete; nil means idle. A claim of the class that was not assigned to the provisioner
+// yet is not included: that is persistentvolume-binder's work.
 func (s *Storage) Busy() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -311,8 +311,8 @@ func (s *Storage) Busy() []string {
 	return reasons
 }
 
-// Seen reports whether an event of the object's type at or after resourceVersion
-// has come in and counts in Busy. It is true for types other than claims and
+// Seen reports whether an event of the object's type at or after resourceVersion has
+// been received and is reflected in Busy. It is true for types other than claims and
 // volumes.
 func (s *Storage) Seen(object state.Ref, resourceVersion string) bool {
 	switch object.Type() {
@@ -324,8 +324,8 @@ func (s *Storage) Seen(object state.Ref, resourceVersion string) bool {
 	return true
 }
 
-// SeenDeleted reports whether the object's deletion, or the update that began
-// it, has come in. It is true for types other than claims and volumes.
+// SeenDeleted reports whether the object's deletion, or the update that started it, has
+// been received. It is true for types other than claims and volumes.
 func (s *Storage) SeenDeleted(object state.Ref) bool {
 	var store cache.Store
 	switch object.Type() {

@@ -13,10 +13,9 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Client returns a clientset over a copy of base that introduces itself as
-// "kctl-ctrl/<name>". Its rate is not limited on this side: base leads to a
-// control plane of our own, and a simulated kubelet that queues behind five
-// requests a second is not what a user wants to look at.
+// Client returns a clientset for a copy of base with the user agent "kctl-ctrl/<name>".
+// It has no client-side rate limit: base is for a control plane of our own, and a
+// simulated kubelet must not queue behind five requests a second.
 func Client(base *rest.Config, name string) (kubernetes.Interface, error) {
 	if base == nil {
 		return nil, fmt.Errorf("no client configuration for %s", name)
@@ -26,7 +25,7 @@ func Client(base *rest.Config, name string) (kubernetes.Interface, error) {
 	return Limited(free, name)
 }
 
-// Limited is Client with the rate of base, which is this clientset's alone.
+// Limited is Client with the rate limits of base, which this clientset does not share.
 func Limited(base *rest.Config, name string) (kubernetes.Interface, error) {
 	if base == nil {
 		return nil, fmt.Errorf("no client configuration for %s", name)
@@ -42,12 +41,12 @@ func Limited(base *rest.Config, name string) (kubernetes.Interface, error) {
 	return client, nil
 }
 
-// startGrace is how long a server may refuse a request because it is starting.
+// startGrace is how long a server may reject a request because it is starting.
 const startGrace = 15 * time.Second
 
-// Eventually calls f until it succeeds. Refusals that a server gives while it
-// starts (it does not answer, its roles or namespaces are not there yet) are
-// tried again for 15 seconds; any other error ends it at once.
+// Eventually calls f until it succeeds. Errors of a starting server (it does not
+// respond, its roles or namespaces do not exist yet) are retried for 15 seconds; any
+// other error ends it immediately.
 func Eventually(ctx context.Context, f func() error) error {
 	ctx, cancel := context.WithTimeout(ctx, startGrace)
 	defer cancel()
@@ -69,7 +68,7 @@ func Eventually(ctx context.Context, f func() error) error {
 func starting(err error) bool {
 	if apierrors.ReasonForError(err) == metav1.StatusReasonUnknown {
 		var status apierrors.APIStatus
-		return !errors.As(err, &status) // not an answer of the server
+		return !errors.As(err, &status) // not a response of the server
 	}
 	return apierrors.IsForbidden(err) || apierrors.IsNotFound(err) || apierrors.IsInternalError(err) ||
 		apierrors.IsServiceUnavailable(err) || apierrors.IsServerTimeout(err) || apierrors.IsTooManyRequests(err)

@@ -1,4 +1,4 @@
-// Package seen tells how far an informer's handler has come.
+// Package seen tracks the progress of informer handlers.
 package seen
 
 import (
@@ -11,18 +11,18 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Mark is the highest resourceVersion among the events of one type that a
-// handler has returned from. The informer must follow every object of its type:
-// with a selector, a version that belongs to another object is never reached.
+// Mark is the highest resourceVersion among the events of one type that a handler has
+// processed. The informer must watch every object of its type: with a selector, the
+// version of another object is never reached.
 //
-// The zero Mark is ready. Its methods are safe for concurrent use.
+// The zero Mark is usable. Its methods are safe for concurrent use.
 type Mark struct {
 	mu      sync.Mutex
 	version string
-	risen   chan struct{} // closed at the next rise; nil while nobody waits
+	risen   chan struct{} // closed at the next increase; nil while nothing waits
 }
 
-// Handler wraps h so that the mark rises after h has returned. tell, if set, is
+// Handler wraps h so that the mark increases after h has returned. tell, if set, is
 // called after that.
 func (m *Mark) Handler(h cache.ResourceEventHandler, tell func()) cache.ResourceEventHandler {
 	after := func(obj any) {
@@ -68,8 +68,8 @@ func (m *Mark) rise(obj any) {
 	}
 }
 
-// Reached reports whether the handler has returned from an event at or after
-// version. A version that cannot be compared counts as reached.
+// Reached reports whether the handler has processed an event at or after version. A
+// version that cannot be compared counts as reached.
 func (m *Mark) Reached(version string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -84,8 +84,7 @@ func (m *Mark) reached(version string) bool {
 	return !Newer(version, m.version)
 }
 
-// Wait returns when the mark has reached version, or with an error when ctx is
-// done before.
+// Wait returns when the mark has reached version, or an error when ctx is done before.
 func (m *Mark) Wait(ctx context.Context, version string) error {
 	for {
 		m.mu.Lock()
