@@ -120,7 +120,7 @@ func TestScreenShowsTheLoopsAtWork(t *testing.T) {
 	}
 }
 
-// Where no cluster is configured the sandbox is offered. What the screen saves, it
+// Where no cluster configured the sandbox is offered. What the screen saves, it
 // replays: with a slider, errors to jump to, and keys that say why they are off.
 func TestScreenSavesAndReplays(t *testing.T) {
 	needsSandbox(t)

@@ -225,7 +225,7 @@ func (p *Proxy) admits(req *http.Request) bool {
 
 func (p *Proxy) turnAway(w http.ResponseWriter) {
 	if n := p.refused.Add(1); isPowerOfTen(n) {
-		p.options.Recorder.Record(state.Note{Source: "exec", Warning: true, Text: fmt.Sprintf("rejected %d requests to the proxy without the token of this run", n)})
+		p.options.Recorder.Record(state.Note{Source: "exec", Warning: true, Text: fmt.Sprintf("requests rejected by the proxy (missing token of this run): %d", n)})
 	}
 	w.Header().Set("WWW-Authenticate", "Bearer")
 	answerWith(w, apierrors.NewUnauthorized("this is the proxy of 'kctl-ctrl exec': use the token in the kubeconfig that it passes to its command"))

@@ -44,7 +44,7 @@ func TestServersThatDoNotHelp(t *testing.T) {
 			func(w http.ResponseWriter, r *http.Request) {
 				http.Redirect(w, r, elsewhere.URL+r.URL.Path, http.StatusTemporaryRedirect)
 			},
-			[]string{"sends its clients on to " + elsewhere.URL},
+			[]string{"redirects to " + elsewhere.URL},
 		},
 		"web page":  {answer(200, "text/html", "<html>log in</html>"), []string{"is no API server"}},
 		"forbidden": {answer(403, "application/json", status("403", "not you")), []string{"the server answers 403 Forbidden", "not you"}},

@@ -143,7 +143,7 @@ func TestMetricsFromLeader(t *testing.T) {
 	args := []string{"--kubeconfig", c.kubeconfig(t), "--metrics-from=kube-controller-manager", "--interval=1ms"}
 
 	code, stdout, stderr := ask(t.Context(), args...)
-	if code != exit.Failed || !strings.Contains(stderr, "--insecure-metrics sends it all the same") || strings.Count(strings.TrimSpace(stderr), "\n") > 0 {
+	if code != exit.Failed || !strings.Contains(stderr, "use --insecure-metrics to send it anyway") || strings.Count(strings.TrimSpace(stderr), "\n") > 0 {
 		t.Errorf("without leave to send the token: code %d, %q, %q", code, stdout, stderr)
 	}
 	if slices.Contains(c.tokens, "Bearer secret") {
@@ -164,7 +164,7 @@ func TestMetricsFromLeader(t *testing.T) {
 	}
 	// The certificate is of that authority, but not for localhost.
 	code, _, stderr = ask(t.Context(), append(args, "--metrics-ca", ca)...)
-	if code != exit.Failed || !strings.Contains(stderr, "its certificate proves nothing") {
+	if code != exit.Failed || !strings.Contains(stderr, "cannot verify its certificate") {
 		t.Errorf("with an authority: code %d, %q", code, stderr)
 	}
 	for _, request := range c.requests {

@@ -70,7 +70,7 @@ func TestProbe(t *testing.T) {
 		{"over", good, "depth=100,oldest=5m", exit.Changed, "q: oldest is 6m40s, more than 5m0s"},
 		{"not measured", good, "work=1s", exit.Failed, "none of these queues tells that"},
 		{"no queues at all", func(int) (int, string) { return http.StatusOK, "go_goroutines 7\n" }, "depth=1", exit.Failed, "none of these queues tells that"},
-		{"no metrics", func(int) (int, string) { return http.StatusOK, "<html>\n" }, "depth=1", exit.Failed, "not a metrics text"},
+		{"no metrics", func(int) (int, string) { return http.StatusOK, "<html>\n" }, "depth=1", exit.Failed, "not in the Prometheus text format"},
 		{"not found", func(int) (int, string) { return http.StatusNotFound, "nope\x1b[31m" }, "depth=1", exit.Failed, `404 Not Found ("nope\x1b[31m")`},
 		{"unauthorised", func(int) (int, string) { return http.StatusUnauthorized, "" }, "depth=1", exit.Failed, "401 Unauthorized"},
 		{"gone the second time", func(n int) (int, string) {
