@@ -33,7 +33,7 @@ import (
 )
 
 // denied is how a missing right shows in what the program prints.
-var denied = regexp.MustCompile(`forbidden|lacks the right|you may not|lack permission| 403( |$)`)
+var denied = regexp.MustCompile(`forbidden|lacks the right|you may not|no permission| 403( |$)`)
 
 // A leastUse is a use of the program that the printed role is for.
 type leastUse struct {

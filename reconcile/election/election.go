@@ -318,7 +318,7 @@ func (e *Election) saw(record *resourcelock.LeaderElectionRecord, changed bool) 
 	}
 
 	if leading && record.HolderIdentity != e.identity {
-		e.end(e.lost("it is " + cmp.Or(prefixed("held by ", record.HolderIdentity), "held by nobody") + ", which this process did not do"))
+		e.end(e.lost("it is unexpectedly " + cmp.Or(prefixed("held by ", record.HolderIdentity), "without a holder")))
 		return
 	}
 	if leading {

@@ -103,7 +103,7 @@ func (c Component) CheckLease(ctx context.Context, client kubernetes.Interface, 
 	var hidden *hiddenError
 	switch {
 	case errors.As(err, &hidden):
-		return Held{}, refusal("lease %s/%s not found, and you lack permission to %s, which shows whether a %s is active anyway: request that permission, or use a dry run",
+		return Held{}, refusal("lease %s/%s not found, and no permission to %s, which would show whether a %s is active anyway: request that permission, or use a dry run",
 			namespace, name, hidden.right, c.what)
 	case err != nil:
 		return Held{}, err
@@ -132,7 +132,7 @@ func heldBy(spec coordinationv1.LeaseSpec) Held {
 // hiddenError names the permission that is missing to find evidence.
 type hiddenError struct{ right string }
 
-func (e *hiddenError) Error() string { return "you lack permission to " + e.right }
+func (e *hiddenError) Error() string { return "no permission to " + e.right }
 
 // publishedRoots checks for the result of a controller that every
 // kube-controller-manager runs.
@@ -178,5 +178,5 @@ func boundPod(ctx context.Context, client kubernetes.Interface) (string, error) 
 }
 
 func (c Component) unreadable(namespace, name string) error {
-	return refusal("you lack permission to get the lease %s/%s, which shows whether another %s is active: request that permission, or use a dry run", namespace, name, c.what)
+	return refusal("no permission to get the lease %s/%s, which would show whether another %s is active: request that permission, or use a dry run", namespace, name, c.what)
 }

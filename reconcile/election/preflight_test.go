@@ -66,8 +66,8 @@ func TestCheckLease(t *testing.T) {
 		"held":                       {manager, manager.Name, []runtime.Object{lease(manager.Name, "kcm", 0), published}, "", ""},
 		"a new cluster":              {manager, manager.Name, []runtime.Object{bound}, "", ""},
 		"hidden":                     {manager, manager.Name, []runtime.Object{published}, "", "hides its lease"},
-		"not for us":                 {manager, manager.Name, nil, "leases", "you lack permission to get the lease"},
-		"nothing to tell":            {manager, manager.Name, nil, "configmaps", "you lack permission to read the ConfigMap"},
+		"not for us":                 {manager, manager.Name, nil, "leases", "no permission to get the lease"},
+		"nothing to tell":            {manager, manager.Name, nil, "configmaps", "no permission to read the ConfigMap"},
 		"past the real one":          {manager, "mine", []runtime.Object{lease(manager.Name, "kcm", 0), lease("mine", "", 0)}, "", "kcm holds the lease"},
 		"another, the usual is free": {manager, "mine", []runtime.Object{lease(manager.Name, "", 0), lease("mine", "", 0)}, "", "was in use"},
 		"another, free for long":     {manager, "mine", []runtime.Object{lease(manager.Name, "", 2*time.Hour), lease("mine", "", 0)}, "", ""},
@@ -88,7 +88,7 @@ func TestCheckLease(t *testing.T) {
 		"a scheduler's":                 {scheduler, scheduler.Name, []runtime.Object{lease(scheduler.Name, "ks", 0), bound}, "", ""},
 		"the other component's":         {scheduler, scheduler.Name, []runtime.Object{lease(manager.Name, "kcm", 0), published, mirrored}, "", ""},
 		"a scheduler's, hidden":         {scheduler, scheduler.Name, []runtime.Object{published, bound, mirrored}, "", "a scheduler is or was active (pod shop/web is scheduled)"},
-		"a scheduler's, nothing tells":  {scheduler, scheduler.Name, nil, "pods", "you lack permission to list pods"},
+		"a scheduler's, nothing tells":  {scheduler, scheduler.Name, nil, "pods", "no permission to list pods"},
 		"a scheduler's, past the usual": {scheduler, "mine", []runtime.Object{lease(scheduler.Name, "ks", 0), lease("mine", "", 0)}, "", "of kube-scheduler"},
 	} {
 		client := fake.NewClientset(c.objects...)

@@ -27,7 +27,7 @@ func Create(path string, replace bool) (*os.File, error) {
 		case problem != nil:
 			return nil, problem
 		case !replace:
-			return nil, fmt.Errorf("%s: the file exists: --force replaces it", path)
+			return nil, fmt.Errorf("%s: file exists: --force replaces it", path)
 		}
 		file, err = os.OpenFile(path, write|os.O_TRUNC, 0o600)
 	}

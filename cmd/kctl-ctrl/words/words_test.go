@@ -23,14 +23,14 @@ type allowed struct {
 	file, phrase, reason string
 }
 
-var allow = []allowed{}
+var allow = []allowed{
+	{"reconcile/approve/doc.go", "unasked", "the name of a field"},
+}
 
 // unclean are packages, each with those below it, whose texts are not rewritten yet.
 var unclean = []string{
 	"cmd/kctl-ctrl",
-	"reconcile/approve",
 	"reconcile/controllers",
-	"reconcile/election",
 	"reconcile/engine",
 	"reconcile/guard",
 	"reconcile/tap",
