@@ -30,6 +30,7 @@ func appsControllers() []Descriptor {
 		Account:       "daemon-set-controller",
 		Decides:       []string{"daemonsets.apps"},
 		NamespaceSafe: true,
+		Expects:       true,
 		Queues: []Queue{
 			{Spec: tap.Strings("daemonset", "queue"), Types: []string{"daemonsets.apps"}},
 			{Spec: tap.Strings("daemonset-node-updates", "nodeUpdateQueue"), Types: []string{"nodes"}, Feeds: true},
@@ -70,6 +71,7 @@ func appsControllers() []Descriptor {
 		Account:       "replicaset-controller",
 		Decides:       []string{"replicasets.apps"},
 		NamespaceSafe: true,
+		Expects:       true,
 		Queues:        []Queue{{Spec: tap.Strings("replicaset", "queue"), Types: []string{"replicasets.apps"}}},
 		Reads:         []string{"apps/v1/replicasets", "v1/pods"},
 		workers:       func(c *componentConfig) int { return int(c.ReplicaSetController.ConcurrentRSSyncs) },
@@ -85,6 +87,7 @@ func appsControllers() []Descriptor {
 		Account:       "replication-controller",
 		Decides:       []string{"replicationcontrollers"},
 		NamespaceSafe: true,
+		Expects:       true,
 		Queues:        []Queue{{Spec: tap.Strings("replicationmanager", "ReplicaSetController.queue"), Types: []string{"replicationcontrollers"}}},
 		Reads:         []string{"v1/replicationcontrollers", "v1/pods"},
 		workers:       func(c *componentConfig) int { return int(c.ReplicationController.ConcurrentRCSyncs) },

@@ -39,6 +39,7 @@ func batchControllers() []Descriptor {
 		Account:       "job-controller",
 		Decides:       []string{"jobs.batch"},
 		NamespaceSafe: true,
+		Expects:       true,
 		Queues: []Queue{
 			{Spec: tap.Strings("job", "queue"), Types: []string{"jobs.batch"}},
 			{Spec: tap.Of("job_orphan_pod", "orphanQueue", orphanPodKey.describe), Types: []string{"pods"}},

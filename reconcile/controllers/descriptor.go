@@ -43,6 +43,11 @@ type Descriptor struct {
 	// cluster-wide controller that sees a part takes the rest for deleted.
 	NamespaceSafe bool
 
+	// Expects: it counts what it creates and deletes (k8s.io/kubernetes v1.37.1
+	// pkg/controller/controller_utils.go), and skips a key until the objects appear or
+	// ExpectationsTimeout is over: after a dry write they never do.
+	Expects bool
+
 	// Parts are the names of its loops, where it has several.
 	Parts []string
 	// Queues are its work queues, in the order in which they are attached.

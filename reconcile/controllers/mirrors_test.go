@@ -47,6 +47,45 @@ func TestSpecsFindEveryQueue(t *testing.T) {
 	}
 }
 
+// A controller with upstream's expectations in its struct says so, and no other.
+func TestExpects(t *testing.T) {
+	in := newFakeInputs(t)
+	for _, d := range Descriptors() {
+		ctx, cancel := context.WithCancel(t.Context())
+		tp := tap.New(&journal{})
+		has := false
+		for _, l := range newFakeWorld(t, ctx, tp, in).build(d.Name) {
+			has = has || expects(reflect.TypeOf(l.target), 0)
+		}
+		if has != d.Expects {
+			t.Errorf("%s: Expects is %t, its struct says %t", d.Name, d.Expects, has)
+		}
+		cancel()
+		tp.Close()
+	}
+}
+
+// expects reports whether a struct, or one that it embeds, has a field for expectations.
+func expects(t reflect.Type, depth int) bool {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if t.Kind() != reflect.Struct || depth > 2 {
+		return false
+	}
+	for i := range t.NumField() {
+		f := t.Field(i)
+		of := f.Type
+		for of.Kind() == reflect.Pointer {
+			of = of.Elem()
+		}
+		if of.PkgPath() == "k8s.io/kubernetes/pkg/controller" && strings.Contains(of.Name(), "Expectations") || f.Anonymous && expects(f.Type, depth+1) {
+			return true
+		}
+	}
+	return false
+}
+
 // originals lists the fields of upstream's structs, from v on, that hold a
 // queue of package workqueue.
 func originals(target any) []string {

@@ -109,6 +109,18 @@ func DecidersOf(typ string) []string {
 	return names
 }
 
+// Expecting are the controllers that wait for the objects they have written; see
+// Descriptor.Expects.
+func Expecting() []string {
+	var names []string
+	for _, d := range Descriptors() {
+		if d.Expects {
+			names = append(names, d.Name)
+		}
+	}
+	return names
+}
+
 // Confinable reports whether all of the controllers named stay correct when their
 // informers see one namespace only.
 func Confinable(controllers []string) bool {

@@ -9,9 +9,9 @@ import (
 	"slices"
 	"time"
 
-	controllernames "k8s.io/kubernetes/cmd/kube-controller-manager/names"
 	"k8s.io/kubernetes/pkg/controller"
 
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/settle"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
@@ -95,7 +95,7 @@ func (e *Engine) noteUnscheduled() {
 // pkg/controller/controller_utils.go) skip a key until its objects appear or
 // ExpectationsTimeout is over.
 func (e *Engine) noteExpectations() {
-	expecting := []string{controllernames.DaemonSetController, controllernames.JobController, controllernames.ReplicaSetController, controllernames.ReplicationControllerController}
+	expecting := controllers.Expecting()
 	waiting := map[string]bool{}
 	for write := range e.journal.Flush().Writes.All() {
 		if write.Result == state.WriteDry && write.Cause.Key != "" &&
