@@ -73,14 +73,14 @@ func (a access) missing(types []schema.GroupVersionResource) string {
 	return ""
 }
 
-// impersonable switches off the rows whose accounts the user may not impersonate.
+// impersonable switches off the controllers whose accounts the user may not impersonate.
 // Without an answer all are off: as the user, a loop would do what its account
 // may not.
-func (m *Manager) impersonable(ctx context.Context, rows []*Descriptor) []*Descriptor {
+func (m *Manager) impersonable(ctx context.Context, descriptors []*Descriptor) []*Descriptor {
 	var asked []rights.Right
-	for _, r := range rows {
-		if r.Account != "" {
-			asked = append(asked, rights.Impersonation(r.Account))
+	for _, d := range descriptors {
+		if d.Account != "" {
+			asked = append(asked, rights.Impersonation(d.Account))
 		}
 	}
 	var missing []rights.Right
@@ -88,14 +88,14 @@ func (m *Manager) impersonable(ctx context.Context, rows []*Descriptor) []*Descr
 	if err == nil {
 		missing, err = rights.Missing(ctx, client.AuthorizationV1(), asked)
 	}
-	return slices.DeleteFunc(rows, func(r *Descriptor) bool {
+	return slices.DeleteFunc(descriptors, func(d *Descriptor) bool {
 		switch {
-		case r.Account == "":
+		case d.Account == "":
 			return false
 		case err != nil:
-			m.set(r, state.ControllerOff, err.Error())
-		case slices.Contains(missing, rights.Impersonation(r.Account)):
-			m.set(r, state.ControllerOff, fmt.Sprintf("%s impersonate serviceaccounts %s in namespace %s", MayNot, r.Account, rights.AccountNamespace))
+			m.set(d, state.ControllerOff, err.Error())
+		case slices.Contains(missing, rights.Impersonation(d.Account)):
+			m.set(d, state.ControllerOff, fmt.Sprintf("%s impersonate serviceaccounts %s in namespace %s", MayNot, d.Account, rights.AccountNamespace))
 		default:
 			return false
 		}

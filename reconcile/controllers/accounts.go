@@ -51,8 +51,8 @@ func (d *Descriptor) user() string {
 // cannot run with this configuration, each with the reason. A namespace confines
 // them as Config.Namespace does.
 func Rights(component *kubectrlmgrconfig.KubeControllerManagerConfiguration, namespace string) (loops []rights.Loop, off []string, err error) {
-	rows := Descriptors()
-	selected, err := choose(rows, component.Generic.Controllers)
+	descriptors := Descriptors()
+	selected, err := choose(descriptors, component.Generic.Controllers)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -61,15 +61,15 @@ func Rights(component *kubectrlmgrconfig.KubeControllerManagerConfiguration, nam
 	for _, role := range bootstrappolicy.ControllerRoles() {
 		roles[role.Name] = role.Rules
 	}
-	for _, r := range rows {
-		switch reason := r.off(f); {
-		case !selected[r.Name]:
+	for _, d := range descriptors {
+		switch reason := d.off(f); {
+		case !selected[d.Name]:
 		case reason != "":
-			off = append(off, fmt.Sprintf("%s (%s)", r.Name, reason))
-		case namespace != "" && !r.NamespaceSafe:
-			off = append(off, fmt.Sprintf("%s (%s)", r.Name, wholeCluster(namespace)))
+			off = append(off, fmt.Sprintf("%s (%s)", d.Name, reason))
+		case namespace != "" && !d.NamespaceSafe:
+			off = append(off, fmt.Sprintf("%s (%s)", d.Name, wholeCluster(namespace)))
 		default:
-			loops = append(loops, r.rights(roles))
+			loops = append(loops, d.rights(roles))
 		}
 	}
 	return loops, off, nil
@@ -90,9 +90,9 @@ func NotServed(client discovery.DiscoveryInterface, loops []rights.Loop) (off []
 	return off, nil
 }
 
-func (r *Descriptor) rights(roles map[string][]rbacv1.PolicyRule) rights.Loop {
+func (d *Descriptor) rights(roles map[string][]rbacv1.PolicyRule) rights.Loop {
 	l := rights.Loop{
-		Name: r.Name, Account: r.Account, Informers: r.informers(), ReadsAll: r.ReadsAll,
+		Name: d.Name, Account: d.Account, Informers: d.informers(), ReadsAll: d.ReadsAll,
 		NamespaceRules: map[string][]rbacv1.PolicyRule{},
 	}
 	if l.Account == "" {

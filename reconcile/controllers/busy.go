@@ -19,8 +19,8 @@ func (m *Manager) Busy() []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var out []string
-	for i := range m.rows {
-		s := m.status[m.rows[i].Name]
+	for i := range m.descriptors {
+		s := m.status[m.descriptors[i].Name]
 		if s != nil && s.Status == state.ControllerStarting {
 			out = append(out, fmt.Sprintf("%s has not begun", s.Controller))
 		}

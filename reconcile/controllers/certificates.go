@@ -136,7 +136,7 @@ func certificatesControllers() []Descriptor {
 	}}
 }
 
-// csrSigner is one of the four signers of the signing row.
+// csrSigner is one of the four signers of the signing controller.
 type csrSigner struct {
 	name  string
 	files signerconfig.CSRSigningConfiguration

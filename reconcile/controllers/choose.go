@@ -28,16 +28,16 @@ func (e *UnknownError) Error() string {
 // a controller decides, "-" before a name switches it off, and "*" selects all
 // that are on by default and named nowhere. An empty list selects none. Aliases
 // are names.
-func choose(rows []Descriptor, list []string) (map[string]bool, error) {
+func choose(descriptors []Descriptor, list []string) (map[string]bool, error) {
 	canonical := map[string]string{"*": "*"}
 	off := sets.NewString()
-	for _, r := range rows {
-		canonical[r.Name] = r.Name
-		for _, a := range r.Aliases {
-			canonical[a] = r.Name
+	for _, d := range descriptors {
+		canonical[d.Name] = d.Name
+		for _, a := range d.Aliases {
+			canonical[a] = d.Name
 		}
-		if r.OffByDefault {
-			off.Insert(r.Name)
+		if d.OffByDefault {
+			off.Insert(d.Name)
 		}
 	}
 	var items []string
@@ -53,9 +53,9 @@ func choose(rows []Descriptor, list []string) (map[string]bool, error) {
 		items = append(items, name)
 	}
 	selected := map[string]bool{}
-	for _, r := range rows {
-		if controllermanagerapp.IsControllerEnabled(r.Name, off, items) {
-			selected[r.Name] = true
+	for _, d := range descriptors {
+		if controllermanagerapp.IsControllerEnabled(d.Name, off, items) {
+			selected[d.Name] = true
 		}
 	}
 	return selected, nil
@@ -124,10 +124,10 @@ func distance(a, b string) int {
 // is an *UnknownError.
 func Resolve(name string) (string, error) {
 	canonical := map[string]string{}
-	for _, r := range Descriptors() {
-		canonical[r.Name] = r.Name
-		for _, a := range r.Aliases {
-			canonical[a] = r.Name
+	for _, d := range Descriptors() {
+		canonical[d.Name] = d.Name
+		for _, a := range d.Aliases {
+			canonical[a] = d.Name
 		}
 	}
 	if full, ok := canonical[name]; ok {

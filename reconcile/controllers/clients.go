@@ -76,7 +76,7 @@ func (c clients) DiscoveryClient(name string) (discovery.DiscoveryInterface, err
 }
 
 // ConfigOrDie, ClientOrDie and DiscoveryClientOrDie complete the interface.
-// They panic; no row uses them.
+// They panic; no controller uses them.
 func (c clients) ConfigOrDie(name string) *rest.Config {
 	return must(c.Config(name))
 }

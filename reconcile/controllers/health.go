@@ -15,7 +15,7 @@ import (
 // v1.37.1), and says in any case when the loop has failed or returned.
 func (m *Manager) HealthChecks() map[string]func(*http.Request) error {
 	checks := map[string]func(*http.Request) error{}
-	m.eachBuilt(func(r *Descriptor, loops []loop) {
+	m.eachBuilt(func(d *Descriptor, loops []loop) {
 		var own []func(*http.Request) error
 		for _, l := range loops {
 			if c, ok := l.target.(controller.HealthCheckable); ok {
@@ -24,8 +24,8 @@ func (m *Manager) HealthChecks() map[string]func(*http.Request) error {
 				}
 			}
 		}
-		checks[r.Name] = func(req *http.Request) error {
-			if err := m.alright(r.Name); err != nil {
+		checks[d.Name] = func(req *http.Request) error {
+			if err := m.alright(d.Name); err != nil {
 				return err
 			}
 			var errs []error
@@ -51,18 +51,18 @@ func (m *Manager) alright(name string) error {
 	}
 }
 
-// eachBuilt calls fn for each row that has loops, sorted by name.
+// eachBuilt calls fn for each controller that has loops, sorted by name.
 func (m *Manager) eachBuilt(fn func(*Descriptor, []loop)) {
-	for i := range m.rows {
-		r := &m.rows[i]
+	for i := range m.descriptors {
+		d := &m.descriptors[i]
 		m.mu.Lock()
 		var loops []loop
-		if s := m.status[r.Name]; s != nil {
+		if s := m.status[d.Name]; s != nil {
 			loops = s.loops
 		}
 		m.mu.Unlock()
 		if len(loops) > 0 {
-			fn(r, loops)
+			fn(d, loops)
 		}
 	}
 }

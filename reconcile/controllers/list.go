@@ -41,42 +41,42 @@ func List() ([]Info, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read kube-controller-manager's defaults: %w", err)
 	}
-	rows := Descriptors()
-	selected, err := choose(rows, component.Generic.Controllers)
+	descriptors := Descriptors()
+	selected, err := choose(descriptors, component.Generic.Controllers)
 	if err != nil {
 		return nil, err
 	}
 	f := &facts{component: &component, hasRootCA: true, selected: func(name string) bool { return selected[name] }}
-	infos := make([]Info, len(rows))
-	for i := range rows {
-		infos[i] = rows[i].info(f)
+	infos := make([]Info, len(descriptors))
+	for i := range descriptors {
+		infos[i] = descriptors[i].info(f)
 	}
 	return infos, nil
 }
 
-func (r *Descriptor) info(f *facts) Info {
+func (d *Descriptor) info(f *facts) Info {
 	i := Info{
-		Name: r.Name, Aliases: r.Aliases, Does: r.Does, Loops: r.Parts,
-		Queues: r.queueNames(), Workers: r.workerCount(f.component), NamespaceSafe: r.NamespaceSafe,
+		Name: d.Name, Aliases: d.Aliases, Does: d.Does, Loops: d.Parts,
+		Queues: d.queueNames(), Workers: d.workerCount(f.component), NamespaceSafe: d.NamespaceSafe,
 		Informers: []string{},
 	}
-	for _, t := range r.informers() {
+	for _, t := range d.informers() {
 		i.Informers = append(i.Informers, typeName(t))
 	}
-	if r.ReadsAll {
+	if d.ReadsAll {
 		i.Informers = append(i.Informers, "*")
 	}
 	slices.Sort(i.Informers)
-	for _, g := range r.Gates {
+	for _, g := range d.Gates {
 		i.FeatureGates = append(i.FeatureGates, string(g))
 	}
-	for _, n := range r.needs {
+	for _, n := range d.needs {
 		i.Needs = append(i.Needs, n.what)
 	}
-	if r.OffByDefault {
+	if d.OffByDefault {
 		i.Why = "off by default in kube-controller-manager"
 	}
-	if reason := r.off(f); reason != "" {
+	if reason := d.off(f); reason != "" {
 		i.Why = reason
 	}
 	i.OnByDefault = i.Why == ""

@@ -36,7 +36,7 @@ func (m *Manager) Lookup(ref state.Ref) runtime.Object {
 	return object
 }
 
-// informed is a type that a built row has an informer for. ForResource on any other
+// informed is a type that a built controller has an informer for. ForResource on any other
 // would make one.
 type informed struct {
 	schema.GroupVersionResource
@@ -59,8 +59,8 @@ func (t *informed) storeIn(factory informers.SharedInformerFactory) cache.Store 
 // noteInformers keeps what Lookup looks in.
 func (m *Manager) noteInformers() {
 	types := map[schema.GroupResource]*informed{}
-	m.eachBuilt(func(r *Descriptor, _ []loop) {
-		for _, t := range r.informers() {
+	m.eachBuilt(func(d *Descriptor, _ []loop) {
+		for _, t := range d.informers() {
 			types[t.GroupResource()] = &informed{GroupVersionResource: t}
 		}
 	})

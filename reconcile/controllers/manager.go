@@ -69,16 +69,16 @@ type Config struct {
 // has returned; then from any goroutine. What is off after Start can be started
 // by StartMore.
 type Manager struct {
-	cfg      Config
-	taps     Taps
-	selected map[string]bool
-	rows     []Descriptor
+	cfg         Config
+	taps        Taps
+	selected    map[string]bool
+	descriptors []Descriptor
 
 	// ctx, cancel and world are set by Start.
 	ctx    context.Context
 	cancel context.CancelFunc
 	world  atomic.Pointer[world]
-	// informed are the types that built rows have informers for; nil until the
+	// informed are the types that built controllers have informers for; nil until the
 	// first are built.
 	informed     atomic.Pointer[map[schema.GroupResource]*informed]
 	informerName *cache.InformerName
@@ -86,7 +86,7 @@ type Manager struct {
 	stopOnce     sync.Once
 	stopped      chan struct{}
 
-	// building is held while rows are built. It is taken before mu.
+	// building is held while controllers are built. It is taken before mu.
 	building sync.Mutex
 
 	mu     sync.Mutex
@@ -111,13 +111,13 @@ func New(cfg Config) (*Manager, error) {
 		return nil, fmt.Errorf("the loops cannot impersonate their accounts while %q is impersonated: a request acts as one user", cfg.REST.Impersonate.UserName)
 	}
 	cfg.InformerName = cmp.Or(cfg.InformerName, "kctl-ctrl")
-	rows := Descriptors()
-	selected, err := choose(rows, cfg.Component.Generic.Controllers)
+	descriptors := Descriptors()
+	selected, err := choose(descriptors, cfg.Component.Generic.Controllers)
 	if err != nil {
 		return nil, err
 	}
 	m := &Manager{
-		cfg: cfg, taps: cfg.Taps, rows: rows, selected: selected,
+		cfg: cfg, taps: cfg.Taps, descriptors: descriptors, selected: selected,
 		stopped: make(chan struct{}),
 		status:  map[string]*status{},
 		alive:   map[string]bool{},
@@ -137,7 +137,7 @@ func New(cfg Config) (*Manager, error) {
 // others: see Statuses. An error means that the server could not be asked what
 // it offers.
 //
-// Rows are built one after the other, sorted by name: upstream's constructors
+// Controllers are built one after the other, sorted by name: upstream's constructors
 // add indexes to shared informers by looking first, and the CSI plugin
 // initialises variables of its package.
 func (m *Manager) Start(ctx context.Context) error {
@@ -162,23 +162,23 @@ func (m *Manager) Start(ctx context.Context) error {
 	m.startInformers()
 	close(m.world.Load().informersStarted)
 
-	for i := range m.rows {
-		m.launch(ctx, &m.rows[i])
+	for i := range m.descriptors {
+		m.launch(ctx, &m.descriptors[i])
 	}
 	return nil
 }
 
-// build makes the loops of each selected row and attaches the taps.
+// build makes the loops of each selected controller and attaches the taps.
 func (m *Manager) build(ctx context.Context) {
 	f := m.facts()
 	var candidates []*Descriptor
-	for i := range m.rows {
-		r := &m.rows[i]
-		if reason := m.off(r, f); reason != "" {
-			m.set(r, state.ControllerOff, reason)
+	for i := range m.descriptors {
+		d := &m.descriptors[i]
+		if reason := m.off(d, f); reason != "" {
+			m.set(d, state.ControllerOff, reason)
 			continue
 		}
-		candidates = append(candidates, r)
+		candidates = append(candidates, d)
 	}
 	if m.cfg.CheckAccess {
 		candidates = m.permitted(ctx, candidates)
@@ -186,8 +186,8 @@ func (m *Manager) build(ctx context.Context) {
 	if m.cfg.Impersonate {
 		candidates = m.impersonable(ctx, candidates)
 	}
-	for _, r := range candidates {
-		_ = m.makeRow(ctx, r) // the row's status says it
+	for _, d := range candidates {
+		_ = m.construct(ctx, d) // the controller's status says it
 	}
 }
 
@@ -206,20 +206,20 @@ func (m *Manager) startInformers() {
 	w.objectOrMetadata.Start(m.ctx.Done())
 }
 
-// makeRow builds a row and sets its status by what came of it.
-func (m *Manager) makeRow(ctx context.Context, r *Descriptor) error {
-	loops, err := m.buildRow(ctx, r)
+// construct builds a controller and sets its status by what came of it.
+func (m *Manager) construct(ctx context.Context, d *Descriptor) error {
+	loops, err := m.buildLoops(ctx, d)
 	var absent notServed
 	var misfit notObserved
 	switch {
 	case errors.As(err, &absent):
-		m.set(r, state.ControllerOff, absent.Error())
+		m.set(d, state.ControllerOff, absent.Error())
 	case errors.As(err, &misfit):
-		m.set(r, state.ControllerOff, misfit.Error())
+		m.set(d, state.ControllerOff, misfit.Error())
 	case err != nil:
-		m.set(r, state.ControllerFailed, err.Error())
+		m.set(d, state.ControllerFailed, err.Error())
 	default:
-		m.set(r, state.ControllerStarting, "", loops...)
+		m.set(d, state.ControllerStarting, "", loops...)
 	}
 	return err
 }
@@ -231,21 +231,21 @@ const (
 	OffByDefault = "off by default"
 )
 
-// off returns why a row is not to be built, or "".
-func (m *Manager) off(r *Descriptor, f *facts) string {
+// off returns why a controller is not to be built, or "".
+func (m *Manager) off(d *Descriptor, f *facts) string {
 	switch {
-	case !m.selected[r.Name] && r.OffByDefault:
+	case !m.selected[d.Name] && d.OffByDefault:
 		return OffByDefault
-	case !m.selected[r.Name]:
+	case !m.selected[d.Name]:
 		return NotSelected
 	}
-	if reason := r.off(f); reason != "" {
+	if reason := d.off(f); reason != "" {
 		return reason
 	}
-	if m.cfg.Namespace != "" && !r.NamespaceSafe {
+	if m.cfg.Namespace != "" && !d.NamespaceSafe {
 		return wholeCluster(m.cfg.Namespace)
 	}
-	return m.world.Load().served.missing(r.informers())
+	return m.world.Load().served.missing(d.informers())
 }
 
 // wholeCluster is why a controller is off where informers see one namespace.
@@ -253,12 +253,12 @@ func wholeCluster(namespace string) string {
 	return fmt.Sprintf("it works on the whole cluster and would see namespace %s only", namespace)
 }
 
-// permitted switches off the rows whose types the user may not read. If the
+// permitted switches off the controllers whose types the user may not read. If the
 // question fails, all stay on: the server will say so itself.
-func (m *Manager) permitted(ctx context.Context, rows []*Descriptor) []*Descriptor {
+func (m *Manager) permitted(ctx context.Context, descriptors []*Descriptor) []*Descriptor {
 	var types []schema.GroupVersionResource
-	for _, r := range rows {
-		types = append(types, r.needsToRead()...)
+	for _, d := range descriptors {
+		types = append(types, d.needsToRead()...)
 	}
 	slices.SortFunc(types, func(a, b schema.GroupVersionResource) int { return strings.Compare(a.String(), b.String()) })
 	a := access{}
@@ -270,34 +270,34 @@ func (m *Manager) permitted(ctx context.Context, rows []*Descriptor) []*Descript
 	if a.err != nil {
 		m.record(state.Note{Source: "controllers", Text: a.err.Error(), Warning: true})
 	}
-	return slices.DeleteFunc(rows, func(r *Descriptor) bool {
-		reason := a.missing(r.needsToRead())
+	return slices.DeleteFunc(descriptors, func(d *Descriptor) bool {
+		reason := a.missing(d.needsToRead())
 		if reason != "" {
-			m.set(r, state.ControllerOff, reason)
+			m.set(d, state.ControllerOff, reason)
 		}
 		return reason != ""
 	})
 }
 
-// buildRow builds a row on a goroutine marked as the controller's, so that what
+// buildLoops builds a controller on a goroutine marked as the controller's, so that what
 // its constructor starts is marked too.
-func (m *Manager) buildRow(ctx context.Context, r *Descriptor) (loops []loop, err error) {
-	s, err := m.world.Load().scope(r)
+func (m *Manager) buildLoops(ctx context.Context, d *Descriptor) (loops []loop, err error) {
+	s, err := m.world.Load().scope(d)
 	if err != nil {
 		return nil, err
 	}
-	defer m.taps.Hold(r.Name)()
-	m.taps.Run(named(ctx, r.Name), r.Name, func(ctx context.Context) { loops, err = r.build(ctx, s) })
+	defer m.taps.Hold(d.Name)()
+	m.taps.Run(named(ctx, d.Name), d.Name, func(ctx context.Context) { loops, err = d.build(ctx, s) })
 	if err != nil {
-		return nil, fmt.Errorf("build %s: %w", r.Name, err)
+		return nil, fmt.Errorf("build %s: %w", d.Name, err)
 	}
 	for _, l := range loops {
-		specs, err := r.Specs(l.name)
+		specs, err := d.Specs(l.name)
 		if err != nil {
-			return nil, fmt.Errorf("attach taps to %s: %w", loopID(r, l), err)
+			return nil, fmt.Errorf("attach taps to %s: %w", loopID(d, l), err)
 		}
-		if err := m.taps.Attach(r.Name, l.target, specs...); err != nil {
-			if err := m.untapped(r.Name, err); err != nil {
+		if err := m.taps.Attach(d.Name, l.target, specs...); err != nil {
+			if err := m.untapped(d.Name, err); err != nil {
 				return nil, err
 			}
 		}
@@ -305,39 +305,23 @@ func (m *Manager) buildRow(ctx context.Context, r *Descriptor) (loops []loop, er
 	return loops, nil
 }
 
-// notObserved is why the taps do not fit a controller.
-type notObserved struct{ why error }
-
-func (e notObserved) Error() string { return fmt.Sprintf("it cannot be observed: %v", e.why) }
-func (e notObserved) Unwrap() error { return e.why }
-
-// untapped returns an error that turns a controller off which cannot be observed, or
-// notes that it runs all the same.
-func (m *Manager) untapped(controller string, why error) error {
-	if !m.cfg.Untapped {
-		return notObserved{why}
-	}
-	m.record(state.Note{Source: controller, Warning: true, Text: fmt.Sprintf("it runs untapped, its keys and causes are not recorded: %v", why)})
-	return nil
-}
-
-// launch starts the loops of a row that was built.
-func (m *Manager) launch(ctx context.Context, r *Descriptor) {
+// launch starts the loops of a controller that was built.
+func (m *Manager) launch(ctx context.Context, d *Descriptor) {
 	m.mu.Lock()
-	loops := m.status[r.Name].loops
+	loops := m.status[d.Name].loops
 	for _, l := range loops {
-		m.alive[loopID(r, l)] = true
+		m.alive[loopID(d, l)] = true
 	}
 	m.mu.Unlock()
 	for _, l := range loops {
 		m.loops.Go(func() {
 			if pause(ctx, m.cfg.Component.Generic.ControllerStartInterval.Duration) {
-				m.taps.Run(named(ctx, r.Name), r.Name, func(ctx context.Context) {
-					m.set(r, state.ControllerRunning, "")
+				m.taps.Run(named(ctx, d.Name), d.Name, func(ctx context.Context) {
+					m.set(d, state.ControllerRunning, "")
 					l.run(ctx)
 				})
 			}
-			m.returned(ctx, r, l)
+			m.returned(ctx, d, l)
 		})
 	}
 }
@@ -361,18 +345,18 @@ func pause(ctx context.Context, interval time.Duration) bool {
 }
 
 // returned notes the end of a loop. One that ends unasked has failed.
-func (m *Manager) returned(ctx context.Context, r *Descriptor, l loop) {
+func (m *Manager) returned(ctx context.Context, d *Descriptor, l loop) {
 	m.mu.Lock()
-	delete(m.alive, loopID(r, l))
-	s := m.status[r.Name]
+	delete(m.alive, loopID(d, l))
+	s := m.status[d.Name]
 	s.left--
 	last := s.left == 0
 	m.mu.Unlock()
 	switch {
 	case ctx.Err() == nil:
-		m.set(r, state.ControllerFailed, loopID(r, l)+" returned without being asked to")
+		m.set(d, state.ControllerFailed, loopID(d, l)+" returned without being asked to")
 	case last:
-		m.set(r, state.ControllerStopped, "")
+		m.set(d, state.ControllerStopped, "")
 	}
 }
 

@@ -68,8 +68,8 @@ func everything() string {
 	return "--controllers=" + strings.Join(names, ",")
 }
 
-// offList returns the reasons of the rows that are off and were selected, and
-// the rows that failed.
+// offList returns the reasons of the controllers that are off and were selected, and
+// the controllers that failed.
 func offList(m *Manager) map[string]string {
 	off := map[string]string{}
 	for _, s := range m.Statuses() {
@@ -184,8 +184,8 @@ func runAll(t *testing.T, gates featuregatetesting.FeatureOverrides, wantOff map
 		}
 	}
 	read, agents := cluster.readers()
-	for i := range m.rows {
-		r := &m.rows[i]
+	for i := range m.descriptors {
+		r := &m.descriptors[i]
 		if wantOff[r.Name] != "" {
 			continue
 		}
@@ -210,7 +210,7 @@ func runAll(t *testing.T, gates featuregatetesting.FeatureOverrides, wantOff map
 	}
 	for _, agent := range agents {
 		name, ok := strings.CutPrefix(agent, "kctl-ctrl/")
-		known := slices.ContainsFunc(m.rows, func(r Descriptor) bool { return r.Name == name }) ||
+		known := slices.ContainsFunc(m.descriptors, func(r Descriptor) bool { return r.Name == name }) ||
 			slices.Contains([]string{"controller-discovery", "shared-informers", "metadata-informers"}, name)
 		if !ok || !known {
 			t.Errorf("user agent %q", agent)

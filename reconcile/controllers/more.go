@@ -18,7 +18,7 @@ import (
 // The informers that it shares with others run already: its handlers are told of
 // what they hold.
 func (m *Manager) StartMore(ctx context.Context, name string) error {
-	r, err := m.named(name)
+	d, err := m.named(name)
 	if err != nil {
 		return err
 	}
@@ -27,36 +27,36 @@ func (m *Manager) StartMore(ctx context.Context, name string) error {
 	m.mu.Lock()
 	begun, ending := m.begun, m.ending
 	var s state.ControllerChanged
-	if known := m.status[r.Name]; known != nil {
+	if known := m.status[d.Name]; known != nil {
 		s = known.ControllerChanged
 	}
 	m.mu.Unlock()
 	switch {
 	case !begun || s.Status == "":
-		return fmt.Errorf("start %s: the others have not been started", r.Name)
+		return fmt.Errorf("start %s: the others have not been started", d.Name)
 	case ending:
-		return fmt.Errorf("start %s: the controllers are being stopped", r.Name)
+		return fmt.Errorf("start %s: the controllers are being stopped", d.Name)
 	case s.Status == state.ControllerFailed:
-		return fmt.Errorf("start %s: it has failed, and needs a new process: %s", r.Name, s.Reason)
+		return fmt.Errorf("start %s: it has failed, and needs a new process: %s", d.Name, s.Reason)
 	case s.Status != state.ControllerOff:
-		return fmt.Errorf("start %s: it is %s", r.Name, s.Status)
+		return fmt.Errorf("start %s: it is %s", d.Name, s.Status)
 	}
-	if err := m.more(ctx, r); err != nil {
-		return fmt.Errorf("start %s: %w", r.Name, err)
+	if err := m.more(ctx, d); err != nil {
+		return fmt.Errorf("start %s: %w", d.Name, err)
 	}
 	return nil
 }
 
-// more builds and launches a row, with building held.
-func (m *Manager) more(ctx context.Context, r *Descriptor) error {
-	before := m.selected[r.Name]
-	m.selected[r.Name] = true
-	if reason := m.off(r, m.facts()); reason != "" {
-		m.selected[r.Name] = before
-		m.set(r, state.ControllerOff, reason)
+// more builds and launches a controller, with building held.
+func (m *Manager) more(ctx context.Context, d *Descriptor) error {
+	before := m.selected[d.Name]
+	m.selected[d.Name] = true
+	if reason := m.off(d, m.facts()); reason != "" {
+		m.selected[d.Name] = before
+		m.set(d, state.ControllerOff, reason)
 		return errors.New(reason)
 	}
-	allowed := []*Descriptor{r}
+	allowed := []*Descriptor{d}
 	if m.cfg.CheckAccess {
 		allowed = m.permitted(ctx, allowed)
 	}
@@ -64,29 +64,29 @@ func (m *Manager) more(ctx context.Context, r *Descriptor) error {
 		allowed = m.impersonable(ctx, allowed)
 	}
 	if len(allowed) == 0 {
-		m.selected[r.Name] = before
+		m.selected[d.Name] = before
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		return errors.New(m.status[r.Name].Reason)
+		return errors.New(m.status[d.Name].Reason)
 	}
-	if err := m.makeRow(m.ctx, r); err != nil {
-		m.selected[r.Name] = before
+	if err := m.construct(m.ctx, d); err != nil {
+		m.selected[d.Name] = before
 		return err
 	}
 	m.startInformers()
-	m.launch(m.ctx, r)
+	m.launch(m.ctx, d)
 	return nil
 }
 
-// named finds a row by its name or an alias.
+// named finds a controller by its name or an alias.
 func (m *Manager) named(name string) (*Descriptor, error) {
-	selected, err := choose(m.rows, []string{name})
+	selected, err := choose(m.descriptors, []string{name})
 	if err != nil {
 		return nil, err
 	}
-	for i := range m.rows {
-		if r := &m.rows[i]; selected[r.Name] && name != "*" {
-			return r, nil
+	for i := range m.descriptors {
+		if d := &m.descriptors[i]; selected[d.Name] && name != "*" {
+			return d, nil
 		}
 	}
 	return nil, &UnknownError{Name: name}

@@ -28,8 +28,8 @@ func TestStartMoreOneByOne(t *testing.T) {
 			t.Errorf("%s %s though no loop runs", r.method, r.path)
 		}
 	}
-	for i := range m.rows {
-		r := &m.rows[i]
+	for i := range m.descriptors {
+		r := &m.descriptors[i]
 		_, gateOff := r.gateOff()
 		if err := m.StartMore(t.Context(), r.Name); (err != nil) != gateOff {
 			t.Errorf("%v", err)

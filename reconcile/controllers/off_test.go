@@ -72,8 +72,8 @@ func TestNamespace(t *testing.T) {
 	cluster := newEmptyCluster(t)
 	m := start(t, cluster, nil, func(c *Config) { c.Namespace = "shop" })
 	for _, s := range m.Statuses() {
-		i := slices.IndexFunc(m.rows, func(r Descriptor) bool { return r.Name == s.Controller })
-		if on := s.Status != state.ControllerOff; on != m.rows[i].NamespaceSafe {
+		i := slices.IndexFunc(m.descriptors, func(r Descriptor) bool { return r.Name == s.Controller })
+		if on := s.Status != state.ControllerOff; on != m.descriptors[i].NamespaceSafe {
 			t.Errorf("%s is %s: %s", s.Controller, s.Status, s.Reason)
 		}
 	}

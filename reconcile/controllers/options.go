@@ -176,8 +176,8 @@ func (o *Options) Selected(name string) (bool, error) {
 // in --controllers that is no controller's gives an *UnknownError. Call it once;
 // after an error about feature gates those of the process are in doubt.
 func (o *Options) Complete(in Inputs) (*kubectrlmgrconfig.KubeControllerManagerConfiguration, error) {
-	rows := Descriptors()
-	if _, err := choose(rows, o.upstream.Generic.Controllers); err != nil {
+	descriptors := Descriptors()
+	if _, err := choose(descriptors, o.upstream.Generic.Controllers); err != nil {
 		return nil, fmt.Errorf("--controllers: %w", err)
 	}
 	o.apply(in)
@@ -245,13 +245,13 @@ func (o *Options) apply(in Inputs) {
 // nameLists are what upstream's option types want to know of the controllers.
 func nameLists() (known, offByDefault []string, aliases map[string]string) {
 	aliases = map[string]string{}
-	for _, r := range Descriptors() {
-		known = append(known, r.Name)
-		if r.OffByDefault {
-			offByDefault = append(offByDefault, r.Name)
+	for _, d := range Descriptors() {
+		known = append(known, d.Name)
+		if d.OffByDefault {
+			offByDefault = append(offByDefault, d.Name)
 		}
-		for _, a := range r.Aliases {
-			aliases[a] = r.Name
+		for _, a := range d.Aliases {
+			aliases[a] = d.Name
 		}
 	}
 	slices.Sort(known)

@@ -14,7 +14,7 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/tap"
 )
 
-// resourceRows are the controllers of dynamic resource allocation.
+// resourceControllers are the controllers of dynamic resource allocation.
 func resourceControllers() []Descriptor {
 	return []Descriptor{{
 		Name:    names.DeviceTaintEvictionController,

@@ -17,7 +17,7 @@ import (
 	"k8s.io/kubernetes/pkg/controller/garbagecollector"
 )
 
-// world is what all rows of one Manager share; upstream's ControllerContext.
+// world is what all controllers of one Manager share; upstream's ControllerContext.
 type world struct {
 	component *componentConfig
 	clients   clientbuilder.ControllerClientBuilder
@@ -41,7 +41,7 @@ type world struct {
 	graphErr  error
 }
 
-// scope is the world as one row sees it while it is built: its own client, and
+// scope is the world as one controller sees it while it is built: its own client, and
 // informers that know whose handlers they are given.
 type scope struct {
 	*world
@@ -53,21 +53,21 @@ type scope struct {
 	objectOrMetadata informerfactory.InformerFactory
 }
 
-// scope makes a row's view.
-func (w *world) scope(r *Descriptor) (*scope, error) {
-	client, err := w.clients.Client(r.Name)
+// scope makes a controller's view.
+func (w *world) scope(d *Descriptor) (*scope, error) {
+	client, err := w.clients.Client(d.Name)
 	if err != nil {
 		return nil, err
 	}
-	s := &scope{world: w, name: r.Name, client: client, workers: r.workerCount(w.component)}
-	if s.SharedInformerFactory, err = w.taps.Informers(r.Name, w.informers); err != nil {
-		if err := w.untapped(r.Name, err); err != nil {
+	s := &scope{world: w, name: d.Name, client: client, workers: d.workerCount(w.component)}
+	if s.SharedInformerFactory, err = w.taps.Informers(d.Name, w.informers); err != nil {
+		if err := w.untapped(d.Name, err); err != nil {
 			return nil, err
 		}
 		s.SharedInformerFactory = w.informers
 	}
-	if s.objectOrMetadata, err = w.taps.ObjectOrMetadata(r.Name, w.objectOrMetadata); err != nil {
-		if err := w.untapped(r.Name, err); err != nil {
+	if s.objectOrMetadata, err = w.taps.ObjectOrMetadata(d.Name, w.objectOrMetadata); err != nil {
+		if err := w.untapped(d.Name, err); err != nil {
 			return nil, err
 		}
 		s.objectOrMetadata = w.objectOrMetadata
@@ -91,20 +91,20 @@ func (w *world) graphBuilder(ctx context.Context) (*garbagecollector.GraphBuilde
 			}
 		}
 		ignored := map[schema.GroupResource]struct{}{}
-		for _, r := range w.component.GarbageCollectorController.GCIgnoredResources {
-			ignored[schema.GroupResource{Group: r.Group, Resource: r.Resource}] = struct{}{}
+		for _, d := range w.component.GarbageCollectorController.GCIgnoredResources {
+			ignored[schema.GroupResource{Group: d.Group, Resource: d.Resource}] = struct{}{}
 		}
 		w.graph = garbagecollector.NewDependencyGraphBuilder(ctx, w.metadata, w.restMapper, ignored, informers, w.informersStarted)
 	})
 	return w.graph, w.graphErr
 }
 
-// pool is the one loop of a row whose Run takes the number of workers.
+// pool is the one loop of a controller whose Run takes the number of workers.
 func (s *scope) pool(target any, run func(context.Context, int)) []loop {
 	return s.single(target, func(ctx context.Context) { run(ctx, s.workers) })
 }
 
-// single is the one loop of a row.
+// single is the one loop of a controller.
 func (s *scope) single(target any, run func(context.Context)) []loop {
 	return []loop{{name: s.name, target: target, run: run}}
 }

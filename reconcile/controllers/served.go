@@ -83,7 +83,7 @@ func (s *served) once(fn func() ([]*metav1.APIResourceList, error)) func() ([]*m
 	}
 }
 
-// notServed is a type the server does not have. A row that fails to build with
+// notServed is a type the server does not have. A controller that fails to build with
 // it is off, not failed.
 type notServed string
 

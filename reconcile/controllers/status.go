@@ -4,22 +4,22 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
-// status is what is known of one row.
+// status is what is known of one controller.
 type status struct {
 	state.ControllerChanged
 	loops []loop
 	left  int
 }
 
-// set changes a row's status and records it if it is news. A failed row stays
+// set changes a controller's status and records it if it is news. A failed controller stays
 // failed.
-func (m *Manager) set(r *Descriptor, to state.ControllerStatus, reason string, loops ...loop) {
+func (m *Manager) set(d *Descriptor, to state.ControllerStatus, reason string, loops ...loop) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	s := m.status[r.Name]
+	s := m.status[d.Name]
 	if s == nil {
 		s = &status{}
-		m.status[r.Name] = s
+		m.status[d.Name] = s
 	}
 	if s.Status == to && s.Reason == reason || s.Status == state.ControllerFailed {
 		return
@@ -27,12 +27,12 @@ func (m *Manager) set(r *Descriptor, to state.ControllerStatus, reason string, l
 	if loops != nil {
 		s.loops, s.left = loops, len(loops)
 	}
-	s.ControllerChanged = state.ControllerChanged{Controller: r.Name, Status: to, Reason: reason}
+	s.ControllerChanged = state.ControllerChanged{Controller: d.Name, Status: to, Reason: reason}
 	if to == state.ControllerStarting || to == state.ControllerRunning {
-		s.Queues, s.Workers = r.queueNames(), r.workerCount(m.cfg.Component)
+		s.Queues, s.Workers = d.queueNames(), d.workerCount(m.cfg.Component)
 	}
 	if to == state.ControllerStarting {
-		s.Keys = r.queueKeys()
+		s.Keys = d.queueKeys()
 	}
 	m.record(s.ControllerChanged)
 }
@@ -49,17 +49,17 @@ func (m *Manager) Statuses() []state.ControllerChanged {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var out []state.ControllerChanged
-	for i := range m.rows {
-		if s := m.status[m.rows[i].Name]; s != nil {
+	for i := range m.descriptors {
+		if s := m.status[m.descriptors[i].Name]; s != nil {
 			out = append(out, s.ControllerChanged)
 		}
 	}
 	return out
 }
 
-func loopID(r *Descriptor, l loop) string {
-	if l.name == r.Name {
-		return r.Name
+func loopID(d *Descriptor, l loop) string {
+	if l.name == d.Name {
+		return d.Name
 	}
-	return r.Name + "/" + l.name
+	return d.Name + "/" + l.name
 }

@@ -33,8 +33,8 @@ func TestTapsFit(t *testing.T) {
 		return !slices.ContainsFunc(m.Statuses(), func(s state.ControllerChanged) bool { return s.Status == state.ControllerStarting })
 	})
 	waitForSync(t, m)
-	for i := range m.rows {
-		r := &m.rows[i]
+	for i := range m.descriptors {
+		r := &m.descriptors[i]
 		if statusOf(m, r.Name) != state.ControllerRunning {
 			continue
 		}

@@ -21,10 +21,10 @@ func Undone(component *kubectrlmgrconfig.KubeControllerManagerConfiguration, nam
 		running[l.Name] = true
 	}
 	var undone []string
-	for _, r := range Descriptors() {
-		gated := slices.ContainsFunc(r.Gates, func(g featuregate.Feature) bool { return !enabled(g) })
-		if !running[r.Name] && !r.OffByDefault && !gated {
-			undone = append(undone, r.Name)
+	for _, d := range Descriptors() {
+		gated := slices.ContainsFunc(d.Gates, func(g featuregate.Feature) bool { return !enabled(g) })
+		if !running[d.Name] && !d.OffByDefault && !gated {
+			undone = append(undone, d.Name)
 		}
 	}
 	slices.Sort(undone)

@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"github.com/spf13/pflag"
+
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
 // AddUntappedFlag registers --untapped, which is not upstream's: what becomes of a
@@ -38,3 +40,19 @@ func (u *untapped) String() string {
 }
 
 func (u *untapped) Type() string { return "string" }
+
+// notObserved is why the taps do not fit a controller.
+type notObserved struct{ why error }
+
+func (e notObserved) Error() string { return fmt.Sprintf("it cannot be observed: %v", e.why) }
+func (e notObserved) Unwrap() error { return e.why }
+
+// untapped returns an error that turns a controller off which cannot be observed, or
+// notes that it runs all the same.
+func (m *Manager) untapped(controller string, why error) error {
+	if !m.cfg.Untapped {
+		return notObserved{why}
+	}
+	m.record(state.Note{Source: controller, Warning: true, Text: fmt.Sprintf("it runs untapped, its keys and causes are not recorded: %v", why)})
+	return nil
+}

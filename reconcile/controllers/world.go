@@ -19,7 +19,7 @@ import (
 	"k8s.io/controller-manager/pkg/informerfactory"
 )
 
-// enter makes what the rows share and asks the server what it offers.
+// enter makes what the controllers share and asks the server what it offers.
 func (m *Manager) enter(ctx context.Context) error {
 	builder := clients{base: m.cfg.REST, conn: m.cfg.Component.Generic.ClientConnection, impersonate: m.cfg.Impersonate}
 	rootCA, err := rootCA(m.cfg)
