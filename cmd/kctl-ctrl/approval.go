@@ -14,6 +14,8 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/engine"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/simulate/scheduler"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/proxy"
 )
 
 // approvalFlags say who decides about the writes of the loops, or of exec's command.
@@ -89,4 +91,13 @@ func resolveWriter(name string) (string, error) {
 		return name, nil
 	}
 	return controllers.Resolve(name)
+}
+
+// clientName is what a policy for exec may call a controller: the first word of a
+// user agent.
+func clientName(name string) (string, error) {
+	if !proxy.IsName(name) {
+		return "", fmt.Errorf("%q is no client: name the first word of its user agent, as the journal does, or * for any", name)
+	}
+	return name, nil
 }

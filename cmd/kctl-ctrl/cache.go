@@ -15,7 +15,6 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/about"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/cliflags"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/console"
-	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/controllerflags"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/look"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/printing"
 	"github.com/kctl-ctrl/kctl-ctrl/render"
@@ -38,7 +37,7 @@ type cacheOptions struct {
 	timeout       time.Duration
 }
 
-func newCacheCommand(streams genericiooptions.IOStreams) *cobra.Command {
+func newCache(streams genericiooptions.IOStreams) *cobra.Command {
 	o := &cacheOptions{
 		IOStreams: streams, cluster: genericclioptions.NewConfigFlags(true), printer: printing.New(), now: time.Now,
 	}
@@ -68,7 +67,6 @@ empty list.`,
 		},
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args) },
 	}
-	cmd.ValidArgsFunction = controllerflags.CompleteCachedObject
 	flags := cmd.Flags()
 	o.flags = flags
 	flags.BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "the objects of all namespaces")

@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"github.com/spf13/pflag"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/sandbox"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/connect"
@@ -28,18 +27,6 @@ func (f *electedFlags) addTo(flags *pflag.FlagSet) {
 func elects(flags *pflag.FlagSet, target connect.Target) bool {
 	asked, err := flags.GetBool("leader-elect")
 	return !sandbox.Recognise(target.CA) || err == nil && asked && flags.Changed("leader-elect")
-}
-
-// contextOf is the name of the context that a kubeconfig and the flags mean.
-func contextOf(loader clientcmd.ClientConfig, flag string) (string, error) {
-	raw, err := loader.RawConfig()
-	if err != nil {
-		return "", connect.LoadError(err)
-	}
-	if flag != "" {
-		return flag, nil
-	}
-	return raw.CurrentContext, nil
 }
 
 // errNoneChosen is the refusal of active mode where nobody has said which loops

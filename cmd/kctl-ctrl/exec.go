@@ -404,3 +404,14 @@ func (o *execOptions) startProxy(ctx context.Context, e *engine.Engine, objects 
 	}
 	return e.StartProxy(ctx, namespace)
 }
+
+// checkEffects is runOptions.checkEffects for exec.
+func (o *execOptions) checkEffects() error {
+	return cliflags.RefuseNoEffect(o.flags,
+		cliflags.NoEffect{In: o.sandboxed, Flags: cliflags.ClusterNames(), Why: ownControlPlane},
+		cliflags.NoEffect{In: o.recording.file == "" && o.journalFile == "" && o.outputFile == "" && o.sandbox.auditLog == "" && !o.screen, Flags: []string{"max-size"}, Why: "without a file to bound: --record, --journal-file, --command-output or --audit-log"},
+		cliflags.NoEffect{In: o.recording.file == "" && o.journalFile == "" && o.outputFile == "" && o.sandbox.auditLog == "", Flags: []string{"force"}, Why: "without a file to replace: --record, --journal-file, --command-output or --audit-log"},
+		o.manifests.NoDirectories(),
+		o.sandbox.noNodes(o.sandboxed),
+	)
+}

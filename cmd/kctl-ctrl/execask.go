@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"syscall"
@@ -13,7 +12,6 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/console"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/engine"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/engine/child"
-	"github.com/kctl-ctrl/kctl-ctrl/reconcile/proxy"
 )
 
 // commandAsking is who is asked about the writes of exec's command, if anybody is.
@@ -85,13 +83,4 @@ func (a *commandAsking) input(in io.Reader) io.Reader {
 		return nil
 	}
 	return in
-}
-
-// clientName is what a policy for exec may call a controller: the first word of a
-// user agent.
-func clientName(name string) (string, error) {
-	if !proxy.IsName(name) {
-		return "", fmt.Errorf("%q is no client: name the first word of its user agent, as the journal does, or * for any", name)
-	}
-	return name, nil
 }

@@ -27,3 +27,9 @@ func newGetInformersCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	cmd.ValidArgsFunction = controllerflags.CompleteSeveralTypes
 	return cmd
 }
+
+func newCacheCommand(streams genericiooptions.IOStreams) *cobra.Command {
+	cmd := newCache(streams)
+	cmd.ValidArgsFunction = controllerflags.CompleteCachedObject
+	return cmd
+}

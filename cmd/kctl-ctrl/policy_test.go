@@ -24,13 +24,13 @@ func TestPolicyManual(t *testing.T) {
 	}
 	examples := 0
 	for i, block := range strings.Split(string(text), "```") {
-		policy, isYAML := strings.CutPrefix(block, "yaml\n")
+		example, isYAML := strings.CutPrefix(block, "yaml\n")
 		if i%2 == 0 || !isYAML {
 			continue
 		}
 		examples++
 		t.Chdir(t.TempDir())
-		if err := os.WriteFile("policy.yaml", []byte(policy), 0o600); err != nil {
+		if err := os.WriteFile("policy.yaml", []byte(example), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		streams, _, out, _ := genericiooptions.NewTestIOStreams()

@@ -4,11 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
@@ -16,8 +13,6 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/console"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/controllerflags"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/exit"
-	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/journal"
-	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/election"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/engine"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/plan"
@@ -26,39 +21,15 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
-// runOptions are run's flags.
-type runOptions struct {
-	genericiooptions.IOStreams
-	kubeconfig  *genericclioptions.ConfigFlags
-	controllers *controllers.Options
-	manifests   cliflags.Manifests
-	sandbox     sandboxFlags
-	journal     journal.Flags
-	recording   recordFlags
-	logs        cliflags.Logs
-	approval    approvalFlags
-	// flags are the command's, to see which were set.
-	flags *pflag.FlagSet
-
-	sandboxed     bool
-	dryRun        string
-	active        bool
-	elected       electedFlags
-	impersonate   bool
-	scheduler     bool
-	untilSettled  bool
-	horizon       time.Duration
-	timeout       time.Duration
-	duration      time.Duration
-	healthAddress string
-	// stood is when it began to stand for election, if it did.
-	stood time.Time
+// runCommand is run, or record.
+type runCommand struct {
+	runOptions
 	// quiet says how far the recording is, and prints no journal.
 	quiet bool
 }
 
 func newRunCommand(streams genericiooptions.IOStreams) *cobra.Command {
-	o := &runOptions{IOStreams: streams, kubeconfig: genericclioptions.NewConfigFlags(true)}
+	o := &runCommand{runOptions: runOptions{IOStreams: streams, kubeconfig: genericclioptions.NewConfigFlags(true)}}
 	cmd := &cobra.Command{
 		Use:   "run",
 		Short: "Run the real control loops and print what they do, with causes",
@@ -107,52 +78,7 @@ processes.`,
 	return cmd
 }
 
-// AddTo registers the flags that say what runs, where, and until when.
-func (o *runOptions) addTo(cmd *cobra.Command) {
-	flags := cmd.Flags()
-	o.flags = flags
-	flags.BoolVar(&o.sandboxed, "sandbox", false, "run on an embedded control plane instead of the current context")
-	flags.StringVar(&o.dryRun, "dry-run", "", "client: writes are answered in this program (the default on a cluster); server: they are sent with dryRun=All")
-	flags.BoolVar(&o.active, "active", false, "write for real: on a sandbox (the default with --sandbox), or on a cluster while holding the lease of kube-controller-manager, or of kube-scheduler; see --confirm")
-	o.elected.addTo(flags)
-	controllerflags.AddImpersonate(flags, &o.impersonate)
-	flags.BoolVar(&o.untilSettled, "until-settled", false, "exit once all queues are idle; list delayed keys")
-	flags.DurationVar(&o.horizon, "horizon", 3*time.Second, "with --until-settled: wait for keys due within this duration")
-	flags.DurationVar(&o.timeout, "timeout", settleTimeout, "with --until-settled: exit with 3 after this duration, listing what is still in progress; waiting for the lease counts; 0 waits forever, in a sandbox only")
-	flags.DurationVar(&o.duration, "for", 0, "end after this long; with --active on a cluster that counts from the start, standing by included, and not to be elected by then is an error")
-	flags.StringVar(&o.healthAddress, "health-address", "", "serve /healthz, /healthz/LOOP and /metrics on this loopback address; while standing by for election there is no loop to check")
-	o.manifests.AddTo(flags, "apply these manifests to the sandbox first")
-	o.sandbox.addTo(flags)
-	o.logs.AddTo(flags)
-	controllerflags.Add(cmd, &o.controllers)
-	controllerflags.AddUntapped(cmd, o.controllers)
-	if o.controllers != nil {
-		o.controllers.AddElectionFlags(flags)
-	}
-	cliflags.AddCluster(o.kubeconfig, flags)
-}
-
-// mode is what the flags ask for. Contradictions are errors that name the flags.
-func (o *runOptions) mode() (state.Mode, error) { return modeOf(o.active, o.dryRun, o.sandboxed) }
-
-func modeOf(active bool, dryRun string, sandboxed bool) (state.Mode, error) {
-	switch {
-	case active && dryRun != "":
-		return "", errors.New("--active and --dry-run exclude each other")
-	case dryRun == "client":
-		return state.ModeDryRunClient, nil
-	case dryRun == "server":
-		return state.ModeDryRunServer, nil
-	case dryRun != "":
-		return "", fmt.Errorf("unknown --dry-run %q: use client or server", dryRun)
-	case active || sandboxed:
-		return state.ModeActive, nil
-	default:
-		return state.ModeDryRunClient, nil
-	}
-}
-
-func (o *runOptions) check() (state.Mode, error) {
+func (o *runCommand) check() (state.Mode, error) {
 	mode, err := o.mode()
 	if err != nil {
 		return "", err
@@ -188,25 +114,7 @@ func (o *runOptions) check() (state.Mode, error) {
 	return mode, nil
 }
 
-// sandboxFlag names a flag that was set and means nothing without a sandbox.
-func (o *runOptions) sandboxFlag() string {
-	described := pflag.NewFlagSet("sandbox", pflag.ContinueOnError)
-	(&sandboxFlags{}).addTo(described)
-	return changedOf(o.flags, described, "kubernetes-version")
-}
-
-// changedOf names a flag of described that was set among flags, or none.
-func changedOf(flags, described *pflag.FlagSet, except ...string) string {
-	set := ""
-	described.VisitAll(func(f *pflag.Flag) {
-		if !slices.Contains(except, f.Name) && flags.Changed(f.Name) {
-			set = f.Name
-		}
-	})
-	return set
-}
-
-func (o *runOptions) run(ctx context.Context) error {
+func (o *runCommand) run(ctx context.Context) error {
 	mode, err := o.check()
 	if err != nil {
 		return err
@@ -291,14 +199,8 @@ func (o *runOptions) run(ctx context.Context) error {
 	return err
 }
 
-// follower shows an engine while it lasts, and what it comes to at the end.
-type follower interface {
-	wait()
-	summary(*engine.Engine) error
-}
-
 // work starts everything, applies what is to be applied, and waits for the end.
-func (o *runOptions) work(ctx context.Context, e *engine.Engine, progress *console.Progress, objects []plan.Object) error {
+func (o *runCommand) work(ctx context.Context, e *engine.Engine, progress *console.Progress, objects []plan.Object) error {
 	progress.Await(e.AwaitsSync)
 	defer progress.Done()
 	var health *healthServer

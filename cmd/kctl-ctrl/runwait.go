@@ -10,7 +10,7 @@ import (
 )
 
 // wait returns when the run is to end.
-func (o *runOptions) wait(ctx context.Context, e *engine.Engine) error {
+func (o *runCommand) wait(ctx context.Context, e *engine.Engine) error {
 	switch {
 	case o.untilSettled:
 		reportWaits(e, o.ErrOut)
@@ -40,7 +40,3 @@ func (o *runOptions) wait(ctx context.Context, e *engine.Engine) error {
 		return context.Cause(ctx)
 	}
 }
-
-// settleTimeout is how long a wait for the controllers to settle lasts at most, where
-// nothing else is asked for.
-const settleTimeout = 5 * time.Minute

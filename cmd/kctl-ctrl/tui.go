@@ -8,17 +8,13 @@ import (
 	"slices"
 	"time"
 
-	"github.com/muesli/termenv"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/rest"
-	"k8s.io/klog/v2"
 
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/cliflags"
-	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/complete"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/console"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/controllerflags"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/supervise"
@@ -27,10 +23,8 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/plan"
 	"github.com/kctl-ctrl/kctl-ctrl/tui"
 	"github.com/kctl-ctrl/kctl-ctrl/tui/page"
-	"github.com/kctl-ctrl/kctl-ctrl/tui/widget"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/connect"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/explain"
-	"github.com/kctl-ctrl/kctl-ctrl/watch/hub"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -126,10 +120,6 @@ func (o *tuiOptions) addTo(cmd *cobra.Command) {
 	}
 	cliflags.AddCluster(o.kubeconfig, flags)
 	_ = cmd.RegisterFlagCompletionFunc("theme", completeThemes)
-}
-
-func completeThemes(_ *cobra.Command, _ []string, word string) ([]string, cobra.ShellCompDirective) {
-	return complete.StartingWith(word, widget.Themes()), cobra.ShellCompDirectiveNoFileComp
 }
 
 func (o *tuiOptions) check() (state.Mode, error) {
@@ -260,39 +250,6 @@ func (o *tuiOptions) show(ctx context.Context, options tui.Options) error {
 	return showScreen(ctx, options, o.IOStreams)
 }
 
-// showScreen runs the screen until the user leaves.
-func showScreen(ctx context.Context, options tui.Options, streams genericiooptions.IOStreams) error {
-	if file, ok := streams.Out.(*os.File); ok {
-		options.Copy = copyText(file, nativeClipboard())
-	}
-	screen := tui.NewScreen(ctx, options, streams.In, streams.Out)
-	defer restoreOnCrash(screen)()
-	return screen.Run()
-}
-
-func orNow(now func() time.Time) func() time.Time {
-	if now == nil {
-		return time.Now
-	}
-	return now
-}
-
-// restoreOnCrash gives the terminal back before upstream ends the process: by a
-// panic in a goroutine of a loop, or by klog's Fatal.
-func restoreOnCrash(screen *tui.Screen) (undo func()) {
-	handlers, exit := runtime.PanicHandlers, klog.OsExit
-	runtime.PanicHandlers = append([]func(context.Context, any){func(context.Context, any) {
-		if runtime.ReallyCrash {
-			screen.Restore()
-		}
-	}}, slices.Clip(handlers)...)
-	klog.OsExit = func(code int) {
-		screen.Restore()
-		exit(code)
-	}
-	return func() { runtime.PanicHandlers, klog.OsExit = handlers, exit }
-}
-
 // offerSandbox asks whether to start the sandbox where no cluster is configured.
 func (o *tuiOptions) offerSandbox() error {
 	_, err := connect.TargetOf(o.kubeconfig.ToRawKubeConfigLoader())
@@ -348,83 +305,6 @@ func (o *tuiOptions) connect(ctx context.Context, e *engine.Engine, cluster *eng
 	}, nil
 }
 
-// screenParts are what the screen asks of an engine, by a config that only reads.
-func screenParts(e *engine.Engine, reading *rest.Config, namespace, kubeconfig string) (func(*tui.Options), error) {
-	reading.Wrap(e.CountRequests)
-	reading.Wrap(e.Watches().Wrap)
-	caches, err := newScreenCaches(e, reading, namespace)
-	if err != nil {
-		return nil, err
-	}
-	e.OnStop(func(context.Context) error { caches.close(); return nil })
-	following, stop := context.WithCancel(context.Background())
-	elections, err := newScreenLeases(following, reading, e.Journal())
-	e.OnStop(func(context.Context) error {
-		stop()
-		if elections != nil {
-			elections.wait()
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	recorder := &screenRecorder{journal: e.Journal()}
-	e.OnStop(func(context.Context) error { return recorder.close() })
-	within := func() string { return namespace }
-	families := newTUIOwners(reading, e.Journal().Flush().Session.Context, within)
-	e.OnStop(func(context.Context) error { families.Close(); return nil })
-	histories := newTUIRevisions(reading, within)
-	return func(t *tui.Options) {
-		if e.Manager() != nil {
-			t.Loops = newLoops(e)
-		}
-		t.Caches, t.Connection, t.Leases = caches, caches, elections
-		t.Recorder, t.Kubeconfig = recorder, kubeconfig
-		if e.Gate() != nil {
-			t.Approvals = screenApprovals{e}
-		}
-		t.Owners, t.Revisions = families, histories
-		t.Crashed, t.Crash = e.Lost(), e.Err
-	}, nil
-}
-
-// hubJournal is the journal of an engine as the screen reads it.
-type hubJournal struct{ hub *hub.Hub }
-
-func (j hubJournal) Next(ctx context.Context, last *state.Snapshot) (*state.Snapshot, error) {
-	var after uint64
-	if last != nil {
-		after = last.Seq
-	}
-	return j.hub.Next(ctx, after)
-}
-
-// themeFor is the theme of that name for the terminal. NO_COLOR, set to anything
-// at all (no-color.org), means the mono theme: bold and reverse video are no
-// colours, and mark the tab and the row that are selected.
-func themeFor(name string, out any, getenv func(string) string) (*widget.Theme, error) {
-	if _, err := widget.NewTheme(name, termenv.Ascii); err != nil {
-		return nil, err
-	}
-	if getenv("NO_COLOR") != "" {
-		name = "mono"
-	}
-	return widget.NewTheme(name, colourProfile(out, getenv))
-}
-
-// colourProfile is what the terminal shows.
-func colourProfile(out any, getenv func(string) string) widget.Profile {
-	file, ok := out.(*os.File)
-	if !ok || getenv("TERM") == "dumb" {
-		return termenv.Ascii
-	}
-	if getenv("NO_COLOR") != "" {
-		return termenv.ANSI // which the mono theme uses without its colours
-	}
-	return termenv.NewOutput(file, termenv.WithUnsafe()).EnvColorProfile()
-}
-
 // addScreenFlags gives the root command the flags of tui: it is what is run
 // without a verb. Only a few are listed in its help.
 func addScreenFlags(root *cobra.Command, o *tuiOptions) {
@@ -432,4 +312,16 @@ func addScreenFlags(root *cobra.Command, o *tuiOptions) {
 	root.Flags().VisitAll(func(f *pflag.Flag) {
 		f.Hidden = !slices.Contains([]string{"sandbox", "from", "plain", "filename", "context", "namespace", "controllers"}, f.Name)
 	})
+}
+
+// checkEffects is runOptions.checkEffects for the TUI.
+func (o *tuiOptions) checkEffects() error {
+	return cliflags.RefuseNoEffect(o.flags,
+		cliflags.NoEffect{In: o.from != "", Flags: cliflags.FlagsBeside(o.flags, "from", "plain", "theme", "page", "active", "sandbox", "ask", "approve-policy"), Why: "with --from, which shows a recording: leave one of them out"},
+		o.sandbox.noAuditFile(),
+		cliflags.NoEffect{In: o.plain, Flags: []string{"theme"}, Why: "with --plain, which prints no colours: leave one of them out"},
+		cliflags.NoEffect{In: o.sandboxed, Flags: cliflags.ClusterNames(), Why: ownControlPlane},
+		o.manifests.NoDirectories(),
+		o.sandbox.noNodes(o.sandboxed),
+	)
 }

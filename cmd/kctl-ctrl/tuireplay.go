@@ -3,19 +3,13 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
-	"sync"
 	"time"
 
-	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/about"
-	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/printing"
 	"github.com/kctl-ctrl/kctl-ctrl/tui"
 	"github.com/kctl-ctrl/kctl-ctrl/tui/page"
 	"github.com/kctl-ctrl/kctl-ctrl/tui/port"
 	"github.com/kctl-ctrl/kctl-ctrl/tui/widget"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/explain"
-	"github.com/kctl-ctrl/kctl-ctrl/watch/hub"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/recording"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
@@ -93,67 +87,4 @@ func (p screenPlayer) Remarks() string {
 	return ""
 }
 
-// screenRecorder saves the journal of a session to a file.
-type screenRecorder struct {
-	journal *hub.Hub
-
-	mu     sync.Mutex
-	writer *recording.Writer
-}
-
 var _ port.Recorder = (*screenRecorder)(nil)
-
-// Toggle begins a recording, named by its time, or ends the one under way.
-func (r *screenRecorder) Toggle() (string, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.writer != nil {
-		err := r.writer.Close()
-		stats := r.writer.Stats()
-		r.writer = nil
-		if err != nil {
-			return "", err
-		}
-		return fmt.Sprintf("Saved %d entries, %s, to %s.", stats.Entries, printing.Size(stats.Bytes), stats.Path), nil
-	}
-	dir, err := about.RecordingsDir()
-	if err != nil {
-		return "", err
-	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", fmt.Errorf("make the directory for recordings: %w", err)
-	}
-	path := filepath.Join(dir, time.Now().Format("2006-01-02T150405")+".jsonl.zst")
-	r.writer, err = recording.Start(r.journal, path, recording.WriterOptions{Version: about.Version().Version})
-	if err != nil {
-		r.writer = nil
-		return "", err
-	}
-	noteFailure(r.journal, r.writer)
-	return "Recording to " + path + "; S ends it.", nil
-}
-
-func (r *screenRecorder) File() string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.writer == nil {
-		return ""
-	}
-	stats := r.writer.Stats()
-	if stats.Err != nil {
-		return "" // nothing more is written: Toggle says why
-	}
-	return stats.Path
-}
-
-// close ends a recording that is under way.
-func (r *screenRecorder) close() error {
-	r.mu.Lock()
-	none := r.writer == nil
-	r.mu.Unlock()
-	if none {
-		return nil
-	}
-	_, err := r.Toggle()
-	return err
-}
