@@ -18,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/engineflags"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/approve"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/engine"
@@ -59,7 +60,7 @@ func newAsked(t *testing.T) *asked {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { shutDown(s, os.Stderr) })
+	t.Cleanup(func() { engineflags.ShutDown(s, os.Stderr) })
 	a := &asked{Engine: s, t: t, skip: map[string]bool{}, skipped: map[string]int{}, wrote: map[string]bool{}}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
@@ -242,7 +243,7 @@ func (p *proof) skipped(t *testing.T, broken approve.Broken) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer shutDown(s, os.Stderr)
+	defer engineflags.ShutDown(s, os.Stderr)
 	wrap, err := s.Guarded(guard.Options{Mode: state.ModeActive, Grant: grant, Before: s.Gate().Before})
 	if err != nil {
 		t.Fatal(err)

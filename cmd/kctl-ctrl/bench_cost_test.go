@@ -22,6 +22,7 @@ import (
 	"k8s.io/component-base/metrics/legacyregistry"
 	_ "k8s.io/component-base/metrics/prometheus/workqueue" // counts the syncs of both sides
 
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/engineflags"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/engine"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard"
@@ -233,7 +234,7 @@ func syntheticWith(b *testing.B, endpoint connect.Endpoint, grant guard.SandboxG
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer shutDown(s, io.Discard)
+	defer engineflags.ShutDown(s, io.Discard)
 	wrap, err := s.Guarded(guard.Options{Mode: state.ModeActive, Grant: grant})
 	if err != nil {
 		b.Fatal(err)

@@ -24,6 +24,7 @@ import (
 	kubectrlmgrconfig "k8s.io/kubernetes/pkg/controller/apis/config"
 	"k8s.io/utils/ptr"
 
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/engineflags"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/exit"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/engine"
@@ -191,7 +192,7 @@ func (f *filled) runOurs() {
 	if err != nil {
 		f.Fatal(err)
 	}
-	f.stop = func() { shutDown(s, io.Discard) }
+	f.stop = func() { engineflags.ShutDown(s, io.Discard) }
 	endpoint := f.Endpoint()
 	grant, err := guard.GrantSandbox(endpoint.URL, endpoint.CA, sandbox.Recognise)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/engineflags"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/approve"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/engine"
 	"github.com/kctl-ctrl/kctl-ctrl/render"
@@ -42,7 +43,7 @@ func TestBrakeLine(t *testing.T) {
 		if want := "BRAKE: no write leaves any more, until it is released: " + c.want; said != want {
 			t.Errorf("%s: %q, want %q", name, said, want)
 		}
-		shutDown(s, os.Stderr)
+		engineflags.ShutDown(s, os.Stderr)
 	}
 }
 

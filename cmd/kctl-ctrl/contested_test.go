@@ -34,6 +34,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/utils/ptr"
 
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/engineflags"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/engine"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
@@ -207,14 +208,14 @@ func (c *contested) keepBusy(t *testing.T, names ...string) {
 // end ends it, and its recording.
 func inProcess(t *testing.T, w *way, broken engine.Broken, with ...func(*engine.Spec)) (s *engine.Engine, end func()) {
 	t.Helper()
-	o := &runOptions{IOStreams: genericiooptions.NewTestIOStreamsDiscard(), kubeconfig: genericclioptions.NewConfigFlags(true)}
+	o := &engineflags.Options{IOStreams: genericiooptions.NewTestIOStreamsDiscard(), Kubeconfig: genericclioptions.NewConfigFlags(true)}
 	cmd := &cobra.Command{}
-	o.addTo(cmd)
+	o.AddTo(cmd)
 	args := append([]string{"--active", "--confirm=" + contestedContext, "--controllers=deployment", "--kube-api-qps=-1", "--kubeconfig=" + w.kubeconfig}, electionArgs()...)
 	if err := cmd.ParseFlags(args); err != nil {
 		t.Fatal(err)
 	}
-	spec, err := o.spec(state.ModeActive, engine.Approvals{})
+	spec, err := o.Spec(state.ModeActive, engine.Approvals{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -226,11 +227,11 @@ func inProcess(t *testing.T, w *way, broken engine.Broken, with ...func(*engine.
 		t.Fatal(err)
 	}
 	w.recordings = append(w.recordings, filepath.Join(t.TempDir(), "journal.jsonl"))
-	recorded, err := (&recordFlags{file: w.recordings[0]}).start(s)
+	recorded, err := (&engineflags.Recording{File: w.recordings[0]}).Start(s)
 	if err != nil {
 		t.Fatal(err)
 	}
-	end = sync.OnceFunc(func() { shutDown(s, os.Stderr); recorded.wait() })
+	end = sync.OnceFunc(func() { engineflags.ShutDown(s, os.Stderr); recorded.Wait() })
 	t.Cleanup(end)
 	if err := s.Start(t.Context()); err != nil {
 		t.Fatal(err)

@@ -15,12 +15,18 @@ import (
 
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/cliflags"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/command/cascade"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/command/diff"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/command/exec"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/command/get/controllers"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/command/get/leases"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/command/rbac"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/command/replay"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/command/revisions"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/command/run"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/command/sandbox"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/command/tree"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/command/tui"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/command/why"
 )
 
 // Of the flags of a command: "" has an effect in each of its modes, or shapes the output
@@ -180,20 +186,20 @@ func refusedBeforeStart(make func(genericiooptions.IOStreams) *cobra.Command, ar
 
 // constructors make one command: all of them together take ten times as long.
 var constructors = map[string]func(genericiooptions.IOStreams) *cobra.Command{
-	"run": newRunCommand, "record": newRecordCommand, "exec": newExecCommand, "tui": newTUICommand, "diff": newDiffCommand, "sandbox": newSandboxCommand,
+	"run": run.New, "record": run.NewRecord, "exec": exec.New, "tui": tui.New, "diff": diff.New, "sandbox": sandbox.New,
 	"replay": replay.New, "queues": newGetQueuesCommand, "leases": leases.New, "informers": newGetInformersCommand, "controllers": controllers.New,
-	"tree": tree.New, "cascade": cascade.New, "why": newWhyCommand, "revisions": revisions.New, "cache": newCacheCommand, "rbac": rbac.New,
+	"tree": tree.New, "cascade": cascade.New, "why": why.New, "revisions": revisions.New, "cache": newCacheCommand, "rbac": rbac.New,
 }
 
 // -o is an output format in other commands, and a file in record.
 func TestRecordIsNotAFormat(t *testing.T) {
 	for _, name := range []string{"json", "yaml", "wide", "text", "name", "jsonpath"} {
-		if err := checkRecordFile(name); err == nil || !strings.Contains(err.Error(), "./"+name) {
+		if err := run.CheckRecordFile(name); err == nil || !strings.Contains(err.Error(), "./"+name) {
 			t.Errorf("-o %s: %v", name, err)
 		}
 	}
 	for _, name := range []string{"json.jsonl", "./json", "x.zst", "text/json"} {
-		if err := checkRecordFile(name); err != nil {
+		if err := run.CheckRecordFile(name); err != nil {
 			t.Errorf("-o %s: %v", name, err)
 		}
 	}

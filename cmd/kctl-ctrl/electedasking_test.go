@@ -9,6 +9,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/engineflags"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/approve"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/engine"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
@@ -23,14 +24,14 @@ func TestElectedAsks(t *testing.T) {
 			c := newContested(t)
 			c.keepBusy(t, "web-1")
 			w := c.way(t, "a")
-			o := &runOptions{IOStreams: genericiooptions.NewTestIOStreamsDiscard(), kubeconfig: genericclioptions.NewConfigFlags(true)}
+			o := &engineflags.Options{IOStreams: genericiooptions.NewTestIOStreamsDiscard(), Kubeconfig: genericclioptions.NewConfigFlags(true)}
 			cmd := &cobra.Command{}
-			o.addTo(cmd)
+			o.AddTo(cmd)
 			args := append([]string{"--active", "--confirm=" + contestedContext, "--controllers=deployment", "--kubeconfig=" + w.kubeconfig}, electionArgs()...)
 			if err := cmd.ParseFlags(args); err != nil {
 				t.Fatal(err)
 			}
-			spec, err := o.spec(state.ModeActive, engine.Approvals{Policy: &approve.Policy{}})
+			spec, err := o.Spec(state.ModeActive, engine.Approvals{Policy: &approve.Policy{}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -39,7 +40,7 @@ func TestElectedAsks(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			t.Cleanup(func() { shutDown(s, os.Stderr) })
+			t.Cleanup(func() { engineflags.ShutDown(s, os.Stderr) })
 			if err := s.Start(t.Context()); err != nil {
 				t.Fatal(err)
 			}

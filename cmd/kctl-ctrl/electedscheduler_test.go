@@ -19,6 +19,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/engineflags"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/exit"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/election"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/engine"
@@ -184,15 +185,15 @@ func (c *contested) takeLive(t *testing.T) {
 	t.Helper()
 	takeControl(t)
 	defer control.Unlock()
-	o := &runOptions{IOStreams: genericiooptions.NewTestIOStreamsDiscard(), kubeconfig: genericclioptions.NewConfigFlags(true)}
+	o := &engineflags.Options{IOStreams: genericiooptions.NewTestIOStreamsDiscard(), Kubeconfig: genericclioptions.NewConfigFlags(true)}
 	cmd := &cobra.Command{}
-	o.addTo(cmd)
-	o.addScheduler(cmd.Flags())
+	o.AddTo(cmd)
+	o.AddScheduler(cmd.Flags())
 	args := append([]string{"--active", "--scheduler", "--confirm=" + contestedContext, "--kubeconfig=" + c.way(t, "broken").kubeconfig}, electionArgs()...)
 	if err := cmd.ParseFlags(args); err != nil {
 		t.Fatal(err)
 	}
-	spec, err := o.spec(state.ModeActive, engine.Approvals{})
+	spec, err := o.Spec(state.ModeActive, engine.Approvals{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -201,7 +202,7 @@ func (c *contested) takeLive(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer shutDown(s, os.Stderr)
+	defer engineflags.ShutDown(s, os.Stderr)
 	if err := s.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}

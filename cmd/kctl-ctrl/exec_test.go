@@ -19,7 +19,9 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/utils/ptr"
 
+	execcommand "github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/command/exec"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/console"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/engineflags"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/programtest"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/engine/child"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard"
@@ -227,9 +229,9 @@ func TestProofSeesExecWithABrokenGuard(t *testing.T) {
 	p.seedForOperator(t)
 	kubeconfig := p.kubeconfig(t)
 	before := p.revisions(t)
-	o := execOptions{IOStreams: genericiooptions.IOStreams{Out: os.Stdout, ErrOut: os.Stderr}, kubeconfig: genericclioptions.NewConfigFlags(true)}
-	o.kubeconfig.KubeConfig = &kubeconfig
-	spec, err := o.spec(state.ModeDryRunServer, &commandAsking{})
+	o := execcommand.Options{IOStreams: genericiooptions.IOStreams{Out: os.Stdout, ErrOut: os.Stderr}, Kubeconfig: genericclioptions.NewConfigFlags(true)}
+	o.Kubeconfig.KubeConfig = &kubeconfig
+	spec, err := o.Spec(state.ModeDryRunServer, &execcommand.CommandAsking{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -238,10 +240,10 @@ func TestProofSeesExecWithABrokenGuard(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer shutDown(s, os.Stderr)
-	ctx, signals := passSignals(t.Context(), os.Stderr, passedSignals()...)
-	defer signals.stop()
-	if err := o.work(ctx, s, console.NewProgress(io.Discard), signals, nil, &userCommand{Command: child.Command{Args: plainOperator(t, "1"), Out: o.Out, ErrOut: o.ErrOut}}); err != nil {
+	defer engineflags.ShutDown(s, os.Stderr)
+	ctx, signals := execcommand.PassSignals(t.Context(), os.Stderr, execcommand.PassedSignals()...)
+	defer signals.Stop()
+	if err := o.Work(ctx, s, console.NewProgress(io.Discard), signals, nil, &execcommand.UserCommand{Command: child.Command{Args: plainOperator(t, "1"), Out: o.Out, ErrOut: o.ErrOut}}); err != nil {
 		t.Fatal(err)
 	}
 	gone := changes(before, p.revisions(t))

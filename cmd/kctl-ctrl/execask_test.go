@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/command/exec"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/exit"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
@@ -156,8 +157,8 @@ func TestExecEndsBehindTheScreen(t *testing.T) {
 func TestExecKeepsFewOutputs(t *testing.T) {
 	t.Setenv("XDG_STATE_HOME", t.TempDir())
 	var made []string
-	for i := range mostOutputs + 5 {
-		path, err := newOutputPath("op")
+	for i := range exec.MostOutputs + 5 {
+		path, err := exec.NewOutputPath("op")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -172,7 +173,7 @@ func TestExecKeepsFewOutputs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := made[len(made)-mostOutputs:]; !slices.Equal(left, want) {
+	if want := made[len(made)-exec.MostOutputs:]; !slices.Equal(left, want) {
 		t.Errorf("left are %q, want %q", left, want)
 	}
 }

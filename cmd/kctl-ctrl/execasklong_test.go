@@ -13,7 +13,9 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/command/exec"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/console"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/engineflags"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/exit"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/programtest"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/approve"
@@ -101,9 +103,9 @@ func TestAskedExecWithABrokenGate(t *testing.T) {
 		p := newProof(t)
 		p.seedConfigMaps(t)
 		kubeconfig, operator := p.kubeconfig(t), plainOperator(t, "1")
-		o := execOptions{IOStreams: genericiooptions.IOStreams{Out: os.Stdout, ErrOut: os.Stderr}, kubeconfig: genericclioptions.NewConfigFlags(true)}
-		o.kubeconfig.KubeConfig = &kubeconfig
-		spec, err := o.spec(state.ModeActive, &commandAsking{Approvals: engine.Approvals{Ask: true}})
+		o := exec.Options{IOStreams: genericiooptions.IOStreams{Out: os.Stdout, ErrOut: os.Stderr}, Kubeconfig: genericclioptions.NewConfigFlags(true)}
+		o.Kubeconfig.KubeConfig = &kubeconfig
+		spec, err := o.Spec(state.ModeActive, &exec.CommandAsking{Approvals: engine.Approvals{Ask: true}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -112,10 +114,10 @@ func TestAskedExecWithABrokenGate(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ctx, signals := passSignals(t.Context(), os.Stderr, syscall.SIGUSR2)
+		ctx, signals := exec.PassSignals(t.Context(), os.Stderr, syscall.SIGUSR2)
 		ended := make(chan error, 1)
 		go func() {
-			ended <- o.work(ctx, s, console.NewProgress(io.Discard), signals, nil, &userCommand{Command: child.Command{Args: operator, Out: o.Out, ErrOut: o.ErrOut}})
+			ended <- o.Work(ctx, s, console.NewProgress(io.Discard), signals, nil, &exec.UserCommand{Command: child.Command{Args: operator, Out: o.Out, ErrOut: o.ErrOut}})
 		}()
 		gate := s.Gate()
 		if broken {
@@ -133,7 +135,7 @@ func TestAskedExecWithABrokenGate(t *testing.T) {
 		if !broken {
 			<-ended
 		}
-		signals.stop()
-		shutDown(s, os.Stderr)
+		signals.Stop()
+		engineflags.ShutDown(s, os.Stderr)
 	}
 }

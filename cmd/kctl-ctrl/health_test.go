@@ -3,6 +3,8 @@ package main
 import (
 	"net/http"
 	"testing"
+
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/command/run"
 )
 
 // A controller is found by any of its names, whichever of them its check bears.
@@ -15,7 +17,7 @@ func TestCheckCalled(t *testing.T) {
 		"garbagecollector": "garbage-collector-controller", "garbage-collector": "garbage-collector-controller",
 		"job": "", "nosuch": "", "": "",
 	} {
-		name, check := checkCalled(checks, called)
+		name, check := run.CheckCalled(checks, called)
 		if name != want || (check != nil) != (want != "") {
 			t.Errorf("%q is %q, want %q", called, name, want)
 		}

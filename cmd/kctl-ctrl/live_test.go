@@ -23,6 +23,7 @@ import (
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 	"k8s.io/kubernetes/cmd/kube-controller-manager/names"
 
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/engineflags"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/twin"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/engine"
@@ -93,7 +94,7 @@ func (l *live) ours(t *testing.T) *engine.Engine {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { shutDown(s, os.Stderr) })
+	t.Cleanup(func() { engineflags.ShutDown(s, os.Stderr) })
 	if err := s.Adopt(l.Sandbox, state.ModeActive); err != nil {
 		t.Fatal(err)
 	}

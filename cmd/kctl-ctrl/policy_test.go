@@ -9,6 +9,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"sigs.k8s.io/yaml"
 
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/command/policy"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/approve"
 )
 
@@ -34,7 +35,7 @@ func TestPolicyManual(t *testing.T) {
 			t.Fatal(err)
 		}
 		streams, _, out, _ := genericiooptions.NewTestIOStreams()
-		cmd := newPolicyCommand(streams)
+		cmd := policy.New(streams)
 		cmd.SetArgs([]string{"validate", "policy.yaml"})
 		if err := cmd.Execute(); err != nil {
 			t.Errorf("example %d: %v", examples, err)

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/command/run"
 )
 
 // asProgram in the environment makes the test binary behave as the program; see
@@ -45,8 +47,8 @@ func repository(t testing.TB) string {
 func TestHealthStaysOnLoopback(t *testing.T) {
 	none := func() map[string]func(*http.Request) error { return nil }
 	for _, address := range []string{"0.0.0.0:0", ":0", "192.0.2.1:80", "example.com:80", "nonsense"} {
-		if s, err := startHealth(address, none); err == nil {
-			s.close()
+		if s, err := run.StartHealth(address, none); err == nil {
+			s.Close()
 			t.Errorf("it listens on %q", address)
 		}
 	}

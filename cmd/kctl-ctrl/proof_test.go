@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/engineflags"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/engine"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard"
@@ -144,7 +145,7 @@ var loopFlags = []string{
 	"--node-monitor-grace-period=5s", "--node-monitor-period=1s",
 }
 
-// dryRun runs all loops in one mode until it is enough, then stops them. Without
+// DryRun runs all loops in one mode until it is enough, then stops them. Without
 // enough, it is when each wanted write has been tried and answered.
 func (p *proof) dryRun(t *testing.T, m state.Mode, broken guard.Broken, enough func() bool) *attempts {
 	t.Helper()
@@ -152,7 +153,7 @@ func (p *proof) dryRun(t *testing.T, m state.Mode, broken guard.Broken, enough f
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer shutDown(s, os.Stderr)
+	defer engineflags.ShutDown(s, os.Stderr)
 	trusts, err := engine.LocalGroups(t.Context(), p.config(t))
 	if err != nil {
 		t.Fatal(err)

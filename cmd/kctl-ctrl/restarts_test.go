@@ -33,6 +33,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/cliflags"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/engineflags"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/engine"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/sandbox"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/informers"
@@ -165,13 +166,13 @@ type caches struct {
 
 func openCaches(t *testing.T, kubeconfig string) (c *caches, end func()) {
 	t.Helper()
-	o := &runOptions{IOStreams: genericiooptions.NewTestIOStreamsDiscard(), kubeconfig: genericclioptions.NewConfigFlags(true)}
+	o := &engineflags.Options{IOStreams: genericiooptions.NewTestIOStreamsDiscard(), Kubeconfig: genericclioptions.NewConfigFlags(true)}
 	cmd := &cobra.Command{}
-	o.addTo(cmd)
+	o.AddTo(cmd)
 	if err := cmd.ParseFlags([]string{"--controllers=deployment,replicaset,job,namespace,garbagecollector", "--kube-api-qps=-1", "--kubeconfig=" + kubeconfig}); err != nil {
 		t.Fatal(err)
 	}
-	spec, err := o.spec(state.ModeDryRunClient, engine.Approvals{})
+	spec, err := o.Spec(state.ModeDryRunClient, engine.Approvals{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -184,13 +185,13 @@ func openCaches(t *testing.T, kubeconfig string) (c *caches, end func()) {
 		if c.set != nil {
 			c.set.Close()
 		}
-		shutDown(s, io.Discard)
+		engineflags.ShutDown(s, io.Discard)
 	})
 	t.Cleanup(end)
 	if err := s.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	config, err := cliflags.ReadOnlyConfig(o.kubeconfig)
+	config, err := cliflags.ReadOnlyConfig(o.Kubeconfig)
 	if err != nil {
 		t.Fatal(err)
 	}

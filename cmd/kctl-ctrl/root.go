@@ -12,32 +12,39 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/about"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/cliflags"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/command/cascade"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/command/diff"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/command/exec"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/command/info"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/command/policy"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/command/rbac"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/command/replay"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/command/revisions"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/command/run"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/command/sandbox"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/command/tree"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/command/tui"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/command/version"
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/command/why"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/controllerflags"
 )
 
 // commands are all that the program has.
 var commands = []func(genericiooptions.IOStreams) *cobra.Command{
-	newTUICommand,
-	newRunCommand,
-	newRecordCommand,
+	tui.New,
+	run.New,
+	run.NewRecord,
 	replay.New,
-	newDiffCommand,
-	newSandboxCommand,
-	newExecCommand,
+	diff.New,
+	sandbox.New,
+	exec.New,
 	newGetCommand,
 	revisions.New,
 	tree.New,
 	cascade.New,
-	newWhyCommand,
+	why.New,
 	newCacheCommand,
 	rbac.New,
-	newPolicyCommand,
+	policy.New,
 	info.New,
 	version.New,
 }
@@ -46,7 +53,7 @@ var commands = []func(genericiooptions.IOStreams) *cobra.Command{
 // by kubectl, the help says "kubectl ctrl".
 func newRoot(invoked string, streams genericiooptions.IOStreams) *cobra.Command {
 	name := displayName(invoked)
-	screen := newTUIOptions(streams)
+	screen := tui.NewOptions(streams)
 	// Packages of upstream put a --version of their own on the flag set of the
 	// process, which cobra would offer on every command.
 	pflag.CommandLine = pflag.NewFlagSet(name, pflag.ContinueOnError)
@@ -68,10 +75,10 @@ control plane that lives and dies with the command.`,
 		Annotations:       map[string]string{cobra.CommandDisplayNameAnnotation: name},
 		Args:              cliflags.OnlyCommands,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return screen.run(cmd.Context())
+			return screen.Run(cmd.Context())
 		},
 	}
-	addScreenFlags(root, screen)
+	tui.AddRootFlags(root, screen)
 	root.SetIn(streams.In)
 	root.SetOut(streams.Out)
 	root.SetErr(streams.ErrOut)

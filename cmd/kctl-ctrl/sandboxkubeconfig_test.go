@@ -8,6 +8,8 @@ import (
 
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/command/sandbox"
 )
 
 // A kubeconfig that has become somebody's own is left.
@@ -53,7 +55,7 @@ func TestKubeconfigIsRemovedOrLeft(t *testing.T) {
 			t.Fatal(err)
 		}
 		var said strings.Builder
-		if err := removeKubeconfig(path, []byte(ours), &said); err != nil {
+		if err := sandbox.RemoveKubeconfig(path, []byte(ours), &said); err != nil {
 			t.Fatal(err)
 		}
 		now, err := os.ReadFile(path)
@@ -74,11 +76,11 @@ func TestKubeconfigIsRemovedOrLeft(t *testing.T) {
 		t.Fatal(err)
 	}
 	var said strings.Builder
-	if err := removeKubeconfig(link, []byte(ours), &said); err != nil || !strings.Contains(said.String(), link+" is left") {
+	if err := sandbox.RemoveKubeconfig(link, []byte(ours), &said); err != nil || !strings.Contains(said.String(), link+" is left") {
 		t.Errorf("a link: %v, %q", err, said.String())
 	}
 	said.Reset()
-	if err := removeKubeconfig(filepath.Join(dir, "gone"), []byte(ours), &said); err != nil || said.Len() > 0 {
+	if err := sandbox.RemoveKubeconfig(filepath.Join(dir, "gone"), []byte(ours), &said); err != nil || said.Len() > 0 {
 		t.Errorf("a file that is gone: %v, %q", err, said.String())
 	}
 	for _, path := range []string{mine, link} {

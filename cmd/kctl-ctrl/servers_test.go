@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/engineflags"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/exit"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/engine"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/informers"
@@ -42,15 +43,15 @@ func TestFullDiskIsTold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer shutDown(s, io.Discard)
+	defer engineflags.ShutDown(s, io.Discard)
 	path := filepath.Join(t.TempDir(), "x.jsonl")
-	recorder, err := (&recordFlags{file: path}).start(s)
+	recorder, err := (&engineflags.Recording{File: path}).Start(s)
 	if err != nil {
 		t.Fatal(err)
 	}
 	fillDisk(t, path)
 	s.Note("test", "the first entry")
-	<-recorder.writer.Done()
+	<-recorder.Writer.Done()
 	if !informers.Until(t.Context(), patience, func() bool {
 		for entry := range s.Journal().Flush().Notes.All() {
 			if note, _ := entry.Event.(state.Note); strings.Contains(note.Text, "no space left on device: nothing more is recorded") {

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/engineflags"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/exit"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/programtest"
 )
@@ -61,18 +62,18 @@ func TestStandingBy(t *testing.T) {
 
 // What standing by used of a bound is gone for the loops.
 func TestLeftOfABound(t *testing.T) {
-	o := &runOptions{}
-	if got := o.left(time.Minute); got != time.Minute {
+	o := &engineflags.Options{}
+	if got := o.Left(time.Minute); got != time.Minute {
 		t.Errorf("%s are left without an election", got)
 	}
-	o.stood = time.Now().Add(-50 * time.Second)
-	if got := o.left(time.Minute); got > 10*time.Second || got < time.Second {
+	o.Stood = time.Now().Add(-50 * time.Second)
+	if got := o.Left(time.Minute); got > 10*time.Second || got < time.Second {
 		t.Errorf("%s are left", got)
 	}
-	if got := o.left(time.Second); got <= 0 || got > time.Millisecond {
+	if got := o.Left(time.Second); got <= 0 || got > time.Millisecond {
 		t.Errorf("%s are left of what is used up", got)
 	}
-	if got := o.left(0); got != 0 {
+	if got := o.Left(0); got != 0 {
 		t.Errorf("no bound became %s", got)
 	}
 }

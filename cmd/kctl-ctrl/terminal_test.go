@@ -19,6 +19,7 @@ import (
 	"github.com/hinshun/vt10x"
 	"golang.org/x/term"
 
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/follow"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/informers"
 )
 
@@ -129,7 +130,7 @@ func (x *terminal) shows(texts ...string) *terminal {
 // early, and waits for a picture that has all texts, or for the end.
 func (x *terminal) answer(keys string, texts ...string) {
 	x.t.Helper()
-	ignored := func() int { return strings.Count(x.raw.String(), typedEarly) }
+	ignored := func() int { return strings.Count(x.raw.String(), follow.TypedEarly) }
 	for again := true; again; {
 		x.mu.Lock()
 		before := ignored()

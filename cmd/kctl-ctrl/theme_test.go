@@ -7,6 +7,7 @@ import (
 	"github.com/creack/pty"
 	"github.com/muesli/termenv"
 
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/tuibackend"
 	"github.com/kctl-ctrl/kctl-ctrl/tui/widget"
 )
 
@@ -45,12 +46,12 @@ func TestNoColorMeansMono(t *testing.T) {
 		{"high-contrast", tty, env("NO_COLOR", "0", "TERM", "xterm"), mono},
 		{"default", tty, env("NO_COLOR", "1", "TERM", "dumb"), plain},
 	} {
-		theme, err := themeFor(test.name, test.out, test.env)
+		theme, err := tuibackend.Theme(test.name, test.out, test.env)
 		if err != nil || *theme != *test.want {
 			t.Errorf("%s: %+v, %v, want %+v", test.name, theme, err, test.want)
 		}
 	}
-	if _, err := themeFor("nosuch", tty, env("NO_COLOR", "1")); err == nil {
+	if _, err := tuibackend.Theme("nosuch", tty, env("NO_COLOR", "1")); err == nil {
 		t.Error("an unknown theme is accepted with NO_COLOR")
 	}
 }

@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/tuibackend"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/document"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
@@ -30,7 +31,7 @@ func deploymentRef(namespace, name string) state.Ref {
 
 func (p *peopled) testOwners(t *testing.T) {
 	ctx := t.Context()
-	read := newTUIOwners(p.Config(), "sandbox", func() string { return "shop" })
+	read := tuibackend.NewOwners(p.Config(), "sandbox", func() string { return "shop" })
 	t.Cleanup(read.Close)
 	roots, err := read.Roots(ctx, "shop")
 	if err != nil {
@@ -92,14 +93,14 @@ func (p *peopled) testOwners(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := tree.Cost.Requests
-	followed := read.followed
+	followed := read.Followed
 	p.eventually("the tree has three pods", func(ctx context.Context) bool {
 		if tree, err = read.Tree(ctx, pod); err != nil {
 			t.Fatal(err)
 		}
 		return strings.Count(drawn(t, tree), "Pod/web-") == 3 && strings.Count(drawn(t, tree), "1/1   Running") == 3
 	})
-	if read.followed != followed {
+	if read.Followed != followed {
 		t.Error("the tree was read anew")
 	}
 	t.Logf("%d requests for the first tree, %d for all until the third pod ran", before, tree.Cost.Requests)
@@ -112,7 +113,7 @@ func (p *peopled) testOwners(t *testing.T) {
 	if len(far.Roots) != 1 || !far.Roots[0].Absent || far.Roots[0].Object.Name != "web" || len(far.Roots[0].Dependents) != 1 || far.Roots[0].Dependents[0].Edge.Verdict != document.OwnerAbsent {
 		t.Errorf("the far one:\n%s", drawn(t, far))
 	}
-	if followed == read.followed {
+	if followed == read.Followed {
 		t.Error("the watches of the tree before go on")
 	}
 
@@ -131,7 +132,7 @@ func (p *peopled) testOwners(t *testing.T) {
 		}
 	}
 
-	jane := newTUIOwners(p.as("jane"), "sandbox", func() string { return "shop" })
+	jane := tuibackend.NewOwners(p.as("jane"), "sandbox", func() string { return "shop" })
 	t.Cleanup(jane.Close)
 	part, err := jane.Tree(ctx, deploymentRef("shop", "web"))
 	if err != nil {
@@ -145,7 +146,7 @@ func (p *peopled) testOwners(t *testing.T) {
 
 func (p *peopled) testCascade(t *testing.T) {
 	ctx := t.Context()
-	read := newTUIOwners(p.Config(), "sandbox", func() string { return "" })
+	read := tuibackend.NewOwners(p.Config(), "sandbox", func() string { return "" })
 	t.Cleanup(read.Close)
 	fates := func(policy document.CascadePolicy) (map[string]document.CascadeObject, document.Cascade) {
 		t.Helper()
@@ -166,8 +167,8 @@ func (p *peopled) testCascade(t *testing.T) {
 	if background["Deployment/web"].Fate != document.FateDeleted || !c.Complete || c.Policy != document.CascadeBackground {
 		t.Errorf("background: %+v", c)
 	}
-	read.now = func() time.Time { return time.Now().Add(cascadeFor / 2) }
-	shared := read.previewed
+	read.Now = func() time.Time { return time.Now().Add(tuibackend.CascadeFor / 2) }
+	shared := read.Previewed
 	foreground, _ := fates(document.CascadeForeground)
 	if foreground["Deployment/web"].Fate != document.FateBehind {
 		t.Errorf("foreground: %+v", foreground["Deployment/web"])
@@ -176,12 +177,12 @@ func (p *peopled) testCascade(t *testing.T) {
 	if orphan["ConfigMap/held"].Fate != document.FateOrphaned {
 		t.Errorf("orphan: %+v", orphan["ConfigMap/held"])
 	}
-	if read.previewed != shared {
+	if read.Previewed != shared {
 		t.Error("each policy read the cluster anew")
 	}
-	read.now = func() time.Time { return time.Now().Add(2 * cascadeFor) }
+	read.Now = func() time.Time { return time.Now().Add(2 * tuibackend.CascadeFor) }
 	fates(document.CascadeBackground)
-	if read.previewed == shared {
+	if read.Previewed == shared {
 		t.Error("an old reading was used")
 	}
 	other := deploymentRef("shop", "web")
@@ -194,7 +195,7 @@ func (p *peopled) testCascade(t *testing.T) {
 func (p *peopled) testRevisions(t *testing.T) {
 	ctx := t.Context()
 	for _, namespace := range []string{"shop", ""} {
-		read := newTUIRevisions(p.Config(), func() string { return namespace })
+		read := tuibackend.NewRevisions(p.Config(), func() string { return namespace })
 		lists, err := read.List(ctx)
 		if err != nil || len(lists) != 2 {
 			t.Fatalf("%d histories, %v", len(lists), err)
@@ -217,7 +218,7 @@ func (p *peopled) testRevisions(t *testing.T) {
 			t.Errorf("db: %+v", db)
 		}
 	}
-	read := newTUIRevisions(p.Config(), func() string { return "shop" })
+	read := tuibackend.NewRevisions(p.Config(), func() string { return "shop" })
 	web := deploymentRef("shop", "web")
 	diff, err := read.Diff(ctx, web, "1", "live")
 	if err != nil || len(diff.Changes) != 1 || diff.Changes[0].New != `"web:2"` {
@@ -232,7 +233,7 @@ func (p *peopled) testRevisions(t *testing.T) {
 	}
 
 	// Jane sees Deployments and their ReplicaSets: she gets those, without pods.
-	jane := newTUIRevisions(p.as("jane"), func() string { return "shop" })
+	jane := tuibackend.NewRevisions(p.as("jane"), func() string { return "shop" })
 	lists, err := jane.List(ctx)
 	if len(lists) != 1 || lists[0].Object.Name != "web" || lists[0].PodsKnown {
 		t.Errorf("jane sees %+v", lists)
@@ -241,7 +242,7 @@ func (p *peopled) testRevisions(t *testing.T) {
 		t.Fatal("jane is not told what is missing")
 	}
 	hasAll(t, err.Error(), "controllerrevisions.apps in namespace shop", "lacks the right")
-	if _, err := newTUIRevisions(p.as("nobody"), func() string { return "shop" }).List(ctx); err == nil {
+	if _, err := tuibackend.NewRevisions(p.as("nobody"), func() string { return "shop" }).List(ctx); err == nil {
 		t.Error("nobody sees something")
 	}
 }

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/tuibackend"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/engine"
 	"github.com/kctl-ctrl/kctl-ctrl/tui/port"
@@ -52,7 +53,7 @@ func TestScreenLoops(t *testing.T) {
 			_ = s.Stop(context.Background())
 		}
 	})
-	loops := newLoops(s)
+	loops := tuibackend.NewLoops(s)
 	const deployment, replicaset = "deployment-controller", "replicaset-controller"
 	if err := loops.Pause(deployment); err == nil || !strings.Contains(err.Error(), "not ready") {
 		t.Errorf("pause before the session has begun: %v", err)

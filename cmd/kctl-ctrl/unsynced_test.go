@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
+	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/engineflags"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/exit"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/programtest"
 )
@@ -171,8 +172,8 @@ func TestUnsyncedIsSaid(t *testing.T) {
 
 // A probe does not take the queues of controllers that have seen nothing for empty.
 func TestUnsyncedQueuesAreNotHealthy(t *testing.T) {
-	defer func(was time.Duration) { syncWithin = was }(syncWithin)
-	syncWithin = 100 * time.Millisecond
+	defer func(was time.Duration) { engineflags.SyncWithin = was }(engineflags.SyncWithin)
+	engineflags.SyncWithin = 100 * time.Millisecond
 	kubeconfig := listing{hangs: true}.start(t)
 	for _, command := range []string{"get queues --check depth=5", "get queues", "get informers"} {
 		code, _, words := call(t, append(strings.Fields(command), "--kubeconfig", kubeconfig, "--controllers=deployment", "--for=100ms")...)

@@ -17,6 +17,17 @@ const (
 // and what commands share are built in seconds.
 var linkers = map[string]string{
 	shared + "/controllerflags":   "the flags of controllers are read from upstream's defaults",
+	shared + "/engineflags":       "its flags become the spec of an engine",
+	shared + "/follow":            "it prints what an engine does, and asks about it",
+	shared + "/look/dryrun":       "it runs controllers",
+	shared + "/tuibackend":        "it answers for an engine",
+	commands + "/diff":            "it runs controllers",
+	commands + "/exec":            "it runs an engine's proxy",
+	commands + "/policy":          "a policy names controllers",
+	commands + "/run":             "it runs controllers",
+	commands + "/sandbox":         "it starts an engine's sandbox",
+	commands + "/tui":             "it runs controllers",
+	commands + "/why":             "it runs controllers",
 	commands + "/rbac":            "it asks the controllers for the rights that they need",
 	commands + "/get/controllers": "it lists the controllers",
 }
