@@ -77,9 +77,9 @@ func Diagnose(err error) (reason, next string) {
 		// The words of cli-runtime v0.37.1 pkg/resource/builder.go, which has no type for it.
 		return err.Error(), "check the spelling; 'kubectl api-resources' lists what it serves"
 	case errors.As(err, &sentOn):
-		return sentOn.Error(), "put the right address into the kubeconfig; is there a login page or a proxy in between?"
+		return sentOn.Error(), "correct the server's address in the kubeconfig, and check for a login page or proxy in between"
 	case isWebPage(err):
-		return "what answers there is no API server: it sends a web page", "check the server's address in the kubeconfig; is there a login page or a proxy in between?"
+		return "not a Kubernetes API server: it returned HTML", "check the server's address in the kubeconfig, and check for a login page or proxy in between"
 	case apierrors.IsForbidden(err):
 		if right, who := missingRight(err); right.Verb != "" {
 			return who + " lacks the right to " + right.String(), "ask for a role with it; '" + right.Check() + "' tells when it is there"
@@ -93,11 +93,11 @@ func Diagnose(err error) (reason, next string) {
 		}
 		return serverWords(err), "check the name, --namespace and --context"
 	case apierrors.IsResourceExpired(err), apierrors.IsGone(err):
-		return "the server no longer has the version that the list began with", "try again"
+		return "the resourceVersion of the list has expired", "try again"
 	case apierrors.IsTooManyRequests(err):
-		return "the server asks for fewer requests", "try again in a while"
+		return "rate-limited by the API server (429)", "try again in a while"
 	case apierrors.IsServiceUnavailable(err), apierrors.IsTimeout(err), apierrors.IsServerTimeout(err), apierrors.IsInternalError(err):
-		return serverWords(err), "the server has trouble: try again, and look at 'kubectl get --raw /readyz?verbose'"
+		return serverWords(err), "the server is not healthy: retry, and check 'kubectl get --raw /readyz?verbose'"
 	case strings.Contains(err.Error(), "getting credentials:"):
 		_, words, _ := strings.Cut(err.Error(), "getting credentials:")
 		if strings.Contains(words, "not allowed: policy set to") || strings.Contains(words, "credential plugin allowlist") {
@@ -105,7 +105,7 @@ func Diagnose(err error) (reason, next string) {
 		}
 		return "the kubeconfig's credential plugin failed:" + words, "run it by hand, or log in again"
 	case errors.As(err, &authority):
-		return "the server's certificate is signed by an authority that the kubeconfig does not know", "is it the right cluster? get its kubeconfig anew"
+		return "the server's certificate is signed by an authority that the kubeconfig does not know", "check that it is the right cluster, and get its kubeconfig again"
 	case errors.As(err, &host):
 		return "the server's certificate is for another name: " + host.Error(), "check the server's address in the kubeconfig"
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
@@ -116,7 +116,7 @@ func Diagnose(err error) (reason, next string) {
 	case errors.As(err, &proxy) && proxy.Op == "proxyconnect":
 		return "the proxy on the way to " + address(err) + " cannot be reached (" + proxy.Err.Error() + ")", "check HTTPS_PROXY, or proxy-url in the kubeconfig; NO_PROXY names servers that need none"
 	case errors.As(err, &dns):
-		return "the name of the server, " + dns.Name + ", is not known here", "check --context and your network or VPN"
+		return "cannot resolve host " + dns.Name, "check --context and your network or VPN"
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return "nothing listens at " + address(err), "is the cluster running? check --context and --kubeconfig"
 	case errors.Is(err, context.DeadlineExceeded), Timeout(err), errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):

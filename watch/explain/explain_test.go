@@ -71,7 +71,7 @@ func TestExplain(t *testing.T) {
 		},
 		"unknown authority": {
 			requestError(x509.UnknownAuthorityError{}),
-			"the server's certificate is signed by an authority that the kubeconfig does not know: is it the right cluster? get its kubeconfig anew",
+			"the server's certificate is signed by an authority that the kubeconfig does not know: check that it is the right cluster, and get its kubeconfig again",
 		},
 		"certificate expired": {
 			requestError(x509.CertificateInvalidError{Reason: x509.Expired}),
@@ -83,7 +83,7 @@ func TestExplain(t *testing.T) {
 		},
 		"unknown host": {
 			requestError(&net.OpError{Op: "dial", Err: &net.DNSError{Err: "no such host", Name: "api.example.com", IsNotFound: true}}),
-			"the name of the server, api.example.com, is not known here: check --context and your network or VPN",
+			"cannot resolve host api.example.com: check --context and your network or VPN",
 		},
 		"timeout": {
 			requestError(context.DeadlineExceeded),
@@ -95,15 +95,15 @@ func TestExplain(t *testing.T) {
 		},
 		"redirect": {
 			requestError(&connect.RedirectedError{From: "https://127.0.0.1:6443", To: "https://login.example.com"}),
-			"the server at https://127.0.0.1:6443 redirects to https://login.example.com; credentials are not sent there: put the right address into the kubeconfig; is there a login page or a proxy in between?",
+			"the server at https://127.0.0.1:6443 redirects to https://login.example.com; credentials are not sent there: correct the server's address in the kubeconfig, and check for a login page or proxy in between",
 		},
 		"web page": {
 			errors.New("invalid character '<' looking for beginning of value"),
-			"what answers there is no API server: it sends a web page: check the server's address in the kubeconfig; is there a login page or a proxy in between?",
+			"not a Kubernetes API server: it returned HTML: check the server's address in the kubeconfig, and check for a login page or proxy in between",
 		},
 		"web page of a webhook": {
 			apierrors.NewInternalError(errors.New("failed calling webhook: invalid character '<' looking for beginning of value")),
-			"Internal error occurred: failed calling webhook: invalid character '<' looking for beginning of value: the server has trouble: try again, and look at 'kubectl get --raw /readyz?verbose'",
+			"Internal error occurred: failed calling webhook: invalid character '<' looking for beginning of value: the server is not healthy: retry, and check 'kubectl get --raw /readyz?verbose'",
 		},
 		"without words": {
 			&apierrors.StatusError{ErrStatus: metav1.Status{Reason: metav1.StatusReasonForbidden, Code: 403, Message: "unknown"}},
@@ -115,11 +115,11 @@ func TestExplain(t *testing.T) {
 		},
 		"busy": {
 			apierrors.NewTooManyRequestsError("slow down"),
-			"the server asks for fewer requests: try again in a while",
+			"rate-limited by the API server (429): try again in a while",
 		},
 		"in trouble": {
 			apierrors.NewServiceUnavailable("etcd is away"),
-			"etcd is away: the server has trouble: try again, and look at 'kubectl get --raw /readyz?verbose'",
+			"etcd is away: the server is not healthy: retry, and check 'kubectl get --raw /readyz?verbose'",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -37,7 +37,7 @@ func TestServersThatDoNotHelp(t *testing.T) {
 		server http.HandlerFunc
 		want   []string // one of them
 	}{
-		"busy for an hour":        {answer(429, "application/json", status("429", "later"), "Retry-After", "3600"), []string{"asks for fewer requests"}},
+		"busy for an hour":        {answer(429, "application/json", status("429", "later"), "Retry-After", "3600"), []string{"rate-limited by the API server (429)"}},
 		"unavailable for an hour": {answer(503, "application/json", status("503", "later"), "Retry-After", "3600"), []string{"the server has trouble"}},
 		"gateway":                 {answer(504, "application/json", status("504", "later")), []string{"the server has trouble"}},
 		"redirect": {
@@ -46,7 +46,7 @@ func TestServersThatDoNotHelp(t *testing.T) {
 			},
 			[]string{"redirects to " + elsewhere.URL},
 		},
-		"web page":  {answer(200, "text/html", "<html>log in</html>"), []string{"is no API server"}},
+		"web page":  {answer(200, "text/html", "<html>log in</html>"), []string{"not a Kubernetes API server"}},
 		"forbidden": {answer(403, "application/json", status("403", "not you")), []string{"the server answers 403 Forbidden", "not you"}},
 	} {
 		t.Run(name, func(t *testing.T) {

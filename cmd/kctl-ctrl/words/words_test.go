@@ -35,7 +35,6 @@ var unclean = []string{
 	"reconcile/guard",
 	"reconcile/tap",
 	"tui",
-	"watch/explain",
 	"watch/state",
 }
 
