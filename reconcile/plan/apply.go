@@ -17,13 +17,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// FieldManager owns the fields that Apply sets.
+// FieldManager is the owner of the fields that Apply sets.
 const FieldManager = "kctl-ctrl"
 
-// parallel is the number of requests of one phase in flight together.
+// parallel is the number of concurrent requests of one phase.
 const parallel = 8
 
-// Action is what an apply or a delete did to one object.
+// Action is the effect of an apply or a delete on one object.
 type Action string
 
 const (
@@ -31,27 +31,27 @@ const (
 	Changed   Action = "changed"
 	Unchanged Action = "unchanged"
 	Deleted   Action = "deleted"
-	// Implied is created like Created, without a manifest: a namespace or a class
-	// that objects name and nobody defines.
+	// Implied is like Created, without a manifest: a namespace or a class that objects
+	// name and no manifest defines.
 	Implied Action = "implied"
-	// Skipped was not sent; Note says why.
+	// Skipped was not sent; Note has the reason.
 	Skipped Action = "skipped"
 )
 
-// Result is what became of one object.
+// Result is the result for one object.
 type Result struct {
 	Action Action
-	// Manifest is the object as given, with the namespace that it was applied
-	// to; nil for implied ones.
+	// Manifest is the object as given, with the namespace to which it was applied; nil
+	// for implied ones.
 	Manifest map[string]any
 	Source   Position
-	// Mapping is the type as the API server serves it.
+	// Mapping is its type on the API server.
 	Mapping *meta.RESTMapping
-	// Before and After are the object as it stood just before the request, nil
-	// if it did not exist, and as the server answered.
+	// Before is the object just before the request, nil if it did not exist; After is
+	// the server's response.
 	Before, After map[string]any
-	// Note says in what the object sent differs from the manifest and why, or
-	// why it was not sent.
+	// Note describes how the sent object differs from the manifest and why, or why it
+	// was not sent.
 	Note string
 }
 
@@ -65,7 +65,7 @@ func (r Result) object() map[string]any {
 	return nil
 }
 
-// Applied is the outcome of one Apply or Delete.
+// Applied is the result of one Apply or Delete.
 type Applied struct {
 	// Results has one result per object, in the order of application.
 	Results []Result
@@ -73,35 +73,33 @@ type Applied struct {
 	Warnings []string
 	// Fired are the Jobs created for CronJobs due at Options.At.
 	Fired []Result
-	// Displaced are the UIDs of the sandbox's own objects that manifests took the
-	// place of: for a plan they were not there before.
+	// Displaced are the UIDs of the sandbox's own objects that manifests replaced: for
+	// a plan they did not exist before.
 	Displaced []string
 }
 
-// Options say how to apply.
+// Options control an Apply.
 type Options struct {
 	// Namespace is for objects that name none; "default" if empty.
 	Namespace string
-	// At makes CronJobs fire that are due in the minute of At. The zero time
-	// fires none.
+	// At runs the CronJobs that are due in the minute of At. The zero time runs none.
 	At time.Time
 	// Timeout bounds each wait: for a CustomResourceDefinition to be served,
 	// for a namespace's ServiceAccount "default", for a quota's status. It is
 	// 30 s if zero.
 	Timeout time.Duration
-	// NoServiceAccountWait and NoQuotaWait are for a cluster in which the
-	// serviceaccount or the resourcequota controller does not run: the waits
-	// would not end.
+	// NoServiceAccountWait and NoQuotaWait are for clusters without the serviceaccount
+	// or the resourcequota controller, where the waits would never end.
 	NoServiceAccountWait, NoQuotaWait bool
 }
 
-// Apply applies objects by server-side apply, in the order of phases, and waits
-// for what the next phase relies on. The order of objects does not matter.
+// Apply applies objects by server-side apply, in phases, and waits for what the next
+// phase depends on. The order of objects does not matter.
 //
-// The error is a Problems with every object that the server rejected or has no
-// type for; the other objects are applied nevertheless, so that all problems of
-// the manifests show at once. A wait that times out or a cancelled context ends
-// Apply at once.
+// The error is a Problems with every object that the server rejected or whose type it
+// does not serve; the other objects are applied nevertheless, so that all problems of
+// the manifests are reported at once. A wait that times out or a canceled context ends
+// Apply immediately.
 func (c *Cluster) Apply(ctx context.Context, objects []Object, options Options) (*Applied, error) {
 	if options.Namespace == "" {
 		options.Namespace = metav1.NamespaceDefault
@@ -138,11 +136,11 @@ func (a *applying) fail(o Object, err error) {
 	a.problems = append(a.problems, &Problem{At: o.Source, Object: o.String(), Err: err})
 }
 
-// request is an object with what is known about it before it is sent.
+// request is an object and what is known about it before it is sent.
 type request struct {
 	Object
 	mapping *meta.RESTMapping
-	// implied says why there is a request without a manifest; empty for others.
+	// implied is why there is a request without a manifest; empty for others.
 	implied string
 }
 
@@ -232,21 +230,20 @@ func (a *applying) resolve(objects []Object) []request {
 	return requests
 }
 
-// duplicates finds objects that became equal when the default namespace was
-// filled in.
+// duplicates finds objects that became equal once the default namespace was set.
 func (a *applying) duplicates(requests []request) {
 	first := map[identity]request{}
 	for _, r := range requests {
 		id := identityOf(r.Object.Object)
 		if earlier, twice := first[id]; twice {
-			a.fail(r.Object, fmt.Errorf("given twice, first at %s", earlier.Source))
+			a.fail(r.Object, fmt.Errorf("duplicate object, first at %s", earlier.Source))
 			continue
 		}
 		first[id] = r
 	}
 }
 
-// phase sends requests, several at a time. Only a failure that is not about one
+// phase sends requests concurrently. Only a failure that does not concern a single
 // object ends it.
 func (a *applying) phase(ctx context.Context, requests []request) error {
 	results := make([]*Result, len(requests))
@@ -284,8 +281,8 @@ var admissionReads = []string{
 	"StorageClass.storage.k8s.io", "IngressClass.networking.k8s.io", "RuntimeClass.node.k8s.io",
 }
 
-// inForce returns when the API server goes by what was applied: without that, what
-// a plan says would depend on how long the rest of the set takes to apply.
+// inForce returns when the API server uses what was applied: otherwise, a plan would
+// depend on how long the rest of the set takes to apply.
 func (a *applying) inForce(ctx context.Context, results []*Result) error {
 	group, asking := errgroup.WithContext(ctx)
 	group.SetLimit(parallel)
@@ -380,7 +377,7 @@ func (a *applying) send(ctx context.Context, r request) (*Result, error) {
 	return result, nil
 }
 
-// message puts a rejection into the server's own words.
+// message returns a rejection in the server's own words.
 func message(err error) error {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {

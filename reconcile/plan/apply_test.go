@@ -163,7 +163,7 @@ x.yaml:2: ConfigMap default/bad: rejected by the API server: ConfigMap "bad" is 
 x.yaml:6: Rollout web: unknown kind: the CustomResourceDefinition of Rollout.argoproj.io (rollouts.argoproj.io) is missing; add it to the manifests
 x.yaml:10: Ingress web: the API server has no Ingress in extensions/v1beta1, but in networking.k8s.io/v1
 x.yaml:14: CronJob old: the API server does not serve CronJob as batch/v1beta1, only as batch/v1
-x.yaml:22: ConfigMap default/good: given twice, first at x.yaml:18`)
+x.yaml:22: ConfigMap default/good: duplicate object, first at x.yaml:18`)
 	if !slices.Contains(outcomes(applied), "created ConfigMap default/good") {
 		t.Errorf("what is good was not applied: %q", outcomes(applied))
 	}

@@ -38,10 +38,10 @@ func autoscaledBy(requests []request) map[identity]string {
 	return by
 }
 
-// keepScale leaves spec.replicas of what an autoscaler of the set scales as it is:
-// an apply that resets it does so until the autoscaler's next sync, and a plan
-// compares settled states. Compare warns of it. The note is empty where the
-// manifest asks for nothing else.
+// keepScale does not change spec.replicas of a target of an autoscaler of the set: an
+// apply that resets it would only last until the autoscaler's next sync, and a plan
+// compares settled states. Compare warns about it. The note is empty if the manifest
+// does not differ otherwise.
 func (a *applying) keepScale(r request, sent, before map[string]any) (note string) {
 	autoscaler := a.autoscaled[identityOf(r.Object.Object)]
 	live, scaled, _ := unstructured.NestedFieldCopy(before, "spec", "replicas")
@@ -49,7 +49,7 @@ func (a *applying) keepScale(r request, sent, before map[string]any) (note strin
 		return ""
 	}
 	if unstructured.SetNestedField(sent, live, "spec", "replicas") != nil {
-		return "" // the server says better what is wrong with spec
+		return "" // the server reports errors in spec better
 	}
 	if !asksForReplicas(r.Object.Object) || number(r.Object.Object, "spec", "replicas") == number(before, "spec", "replicas") {
 		return ""
@@ -62,7 +62,7 @@ func asksForReplicas(manifest map[string]any) bool {
 	return set && value != nil
 }
 
-// autoscaled warns of manifests that set what an autoscaler sets too.
+// autoscaled warns about manifests that set what an autoscaler sets, too.
 func (w *world) autoscaled() []string {
 	byIdentity := map[identity]*item{}
 	for _, i := range w.items {
@@ -88,8 +88,8 @@ func (w *world) autoscaled() []string {
 	return texts
 }
 
-// metersOthers reports whether an autoscaler goes by metrics that the sandbox does
-// not serve.
+// metersOthers reports whether an autoscaler uses metrics that the sandbox does not
+// serve.
 func metersOthers(autoscaler map[string]any) bool {
 	metrics, _, _ := unstructured.NestedSlice(autoscaler, "spec", "metrics")
 	return slices.ContainsFunc(metrics, func(metric any) bool {
@@ -98,11 +98,11 @@ func metersOthers(autoscaler map[string]any) bool {
 	})
 }
 
-// defaultPeriod is that of the policies of an autoscaler that has none of its own.
+// defaultPeriod is the period of the default policies of an autoscaler.
 const defaultPeriod = 15 * time.Second
 
 // limitedBy reports whether an autoscaler would scale further if its policies allowed
-// it, and after what time they do.
+// it, and after which time they do.
 func limitedBy(autoscaler map[string]any) (time.Duration, bool) {
 	c := conditionsOf(autoscaler)["ScalingLimited"]
 	direction := map[string]string{"ScaleUpLimit": "scaleUp", "ScaleDownLimit": "scaleDown"}[c.reason]
@@ -123,7 +123,7 @@ func limitedBy(autoscaler map[string]any) (time.Duration, bool) {
 
 var autoscalers = schema.GroupVersionResource{Group: "autoscaling", Version: "v2", Resource: "horizontalpodautoscalers"}
 
-// ScalesOn is how long it may take until an autoscaler that its policies limit scales
+// ScalesOn is how long it may take until an autoscaler limited by its policies scales
 // further; 0 if there is none.
 func (c *Cluster) ScalesOn(ctx context.Context) (time.Duration, error) {
 	list, err := c.objects.Resource(autoscalers).List(ctx, metav1.ListOptions{})

@@ -15,24 +15,24 @@ import (
 	"k8s.io/client-go/tools/pager"
 )
 
-// Captured is an object as it stood at a moment.
+// Captured is an object at one time.
 type Captured struct {
 	// Resource is the plural of its type, "deployments".
 	Resource string
-	// Content is the whole object. It is shared: do not modify it.
+	// Content is the complete object. It is shared: do not modify it.
 	Content map[string]any
 }
 
-// State is what a cluster holds at a moment, without the types of passedOver.
-// Objects are sorted and each is in it once, in the preferred version of its
-// type.
+// State is the content of a cluster at one time, without the types in passedOver.
+// Objects are sorted, each once in the preferred version of its type.
 type State struct {
 	Objects []Captured
 }
 
-// passedOver are types that a plan speaks of only where a manifest names the object: records of events, heartbeats
-// and locks; the machines; what pods and nodes use at the moment; and what merely mirrors other objects by
-// address (Endpoints mirror EndpointSlices, IPAddresses the Services).
+// passedOver are types that a plan contains only if a manifest names the object:
+// Events, heartbeats and locks; nodes; current usage of pods and nodes; and objects
+// that only mirror others by address (Endpoints mirror EndpointSlices, IPAddresses the
+// Services).
 var passedOver = map[string]bool{
 	"Event":                                    true,
 	"Event.events.k8s.io":                      true,
@@ -48,8 +48,8 @@ var passedOver = map[string]bool{
 	"NodeMetrics.metrics.k8s.io":               true,
 }
 
-// Capture lists every type that the API server can list, several at a time. The
-// lists are taken one after the other: nothing may be changing meanwhile.
+// Capture lists every listable type of the API server, concurrently. The lists are not
+// from one moment: nothing may change during the call.
 func (c *Cluster) Capture(ctx context.Context) (State, error) {
 	types, err := c.listables(ctx)
 	if err != nil {
@@ -84,12 +84,12 @@ func (c *Cluster) list(ctx context.Context, t listable) ([]Captured, error) {
 		return nil
 	})
 	if apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) {
-		return nil, nil // the type went away: its definition was deleted
+		return nil, nil // the type no longer exists: its definition was deleted
 	}
 	return objects, err
 }
 
-// newState sorts objects and drops those seen before under another group.
+// newState sorts objects and drops duplicates served under another group.
 func newState(objects []Captured) State {
 	uids := map[any]bool{}
 	objects = slices.DeleteFunc(objects, func(o Captured) bool {

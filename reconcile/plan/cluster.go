@@ -18,25 +18,25 @@ import (
 	"k8s.io/client-go/restmapper"
 )
 
-// Cluster is an API server that a plan is made on. It is safe for concurrent
-// use and owns no goroutine between calls.
+// Cluster is an API server on which a plan is made. It is safe for concurrent use and
+// owns no goroutine between calls.
 type Cluster struct {
 	objects   dynamic.Interface
 	discovery discovery.CachedDiscoveryInterface
 	mapper    *restmapper.DeferredDiscoveryRESTMapper
 	warnings  *warnings
-	// probes asks what admission goes by; heard are the warnings it gets.
+	// probes sends requests that show what admission uses; heard are their warnings.
 	probes dynamic.Interface
 	heard  *warnings
 
 	mu sync.Mutex
-	// implied are the UIDs of classes that Apply made up; named are the types of
-	// the objects applied.
+	// implied are the UIDs of classes that Apply created without a manifest; named are
+	// the types of the objects applied.
 	implied, named map[string]bool
 }
 
-// NewCluster makes the clients for config. Their user agent ends in "/apply".
-// The config's rate limits apply: a sandbox should have none.
+// NewCluster creates the clients for config. Their user agent ends in "/apply". The
+// config's rate limits apply: a sandbox should have none.
 func NewCluster(config *rest.Config) (*Cluster, error) {
 	config = rest.CopyConfig(config)
 	config.UserAgent = strings.TrimPrefix(config.UserAgent+"/apply", "/")
@@ -44,15 +44,15 @@ func NewCluster(config *rest.Config) (*Cluster, error) {
 	config.WarningHandler, config.WarningHandlerWithContext = w, nil
 	objects, err := dynamic.NewForConfig(config)
 	if err != nil {
-		return nil, fmt.Errorf("make a client for %s: %w", config.Host, err)
+		return nil, fmt.Errorf("create a client for %s: %w", config.Host, err)
 	}
 	client, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
-		return nil, fmt.Errorf("make a discovery client for %s: %w", config.Host, err)
+		return nil, fmt.Errorf("create a discovery client for %s: %w", config.Host, err)
 	}
 	probes, heard, err := newProbes(config)
 	if err != nil {
-		return nil, fmt.Errorf("make a client for %s: %w", config.Host, err)
+		return nil, fmt.Errorf("create a client for %s: %w", config.Host, err)
 	}
 	cached := memory.NewMemCacheClient(client)
 	return &Cluster{
@@ -67,8 +67,8 @@ type warnings struct {
 	seen map[string]bool
 }
 
-// HandleWarningHeader implements rest.WarningHandler. Code 299 is the only one
-// that the API server uses.
+// HandleWarningHeader implements rest.WarningHandler. The API server only uses code
+// 299.
 func (w *warnings) HandleWarningHeader(code int, _ string, text string) {
 	if code != 299 || text == "" {
 		return
@@ -78,7 +78,7 @@ func (w *warnings) HandleWarningHeader(code int, _ string, text string) {
 	w.seen[text] = true
 }
 
-// take returns what came since the last call, sorted.
+// take returns the warnings since the last call, sorted.
 func (w *warnings) take() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -87,7 +87,7 @@ func (w *warnings) take() []string {
 	return texts
 }
 
-// mapping finds the resource of a kind. The error says what to do about it.
+// mapping finds the resource of a kind. The error contains the next step.
 func (c *Cluster) mapping(gvk schema.GroupVersionKind) (*meta.RESTMapping, error) {
 	mapping, err := c.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
 	if err == nil || !meta.IsNoMatchError(err) {
@@ -139,9 +139,8 @@ type listable struct {
 	namespaced bool
 }
 
-// listables are all types of the server that Capture reads, sorted. A group
-// whose discovery fails is an error: a plan must not pass over a part of the
-// cluster in silence.
+// listables are all types of the server that Capture reads, sorted. A group whose
+// discovery fails is an error: a plan must not silently omit a part of the cluster.
 func (c *Cluster) listables(context.Context) ([]listable, error) {
 	c.discovery.Invalidate()
 	c.mapper.Reset()
@@ -169,8 +168,8 @@ func (c *Cluster) listables(context.Context) ([]listable, error) {
 	return types, nil
 }
 
-// speaksOf reports whether plans speak of a type: one that manifests name, or that
-// is not passed over.
+// speaksOf reports whether plans contain a type: one that manifests name, or that is
+// not in passedOver.
 func (c *Cluster) speaksOf(t string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

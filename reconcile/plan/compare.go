@@ -10,28 +10,27 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/watch/document"
 )
 
-// Input is what Compare compares. Nothing in it is modified.
+// Input is the input of Compare, which does not modify it.
 type Input struct {
-	// Baseline is the sandbox before any manifest: its objects are nobody's
-	// business, unless a manifest names them.
+	// Baseline is the sandbox before any manifest: its objects are ignored unless a
+	// manifest names them.
 	Baseline State
 	// Start and End are the settled states before and after the change.
 	Start, End State
-	// Before is the outcome of applying the base, After of applying the
-	// change, Removed of deleting what only the base has. Each may be nil.
+	// Before is the result of applying the base, After of applying the change, Removed
+	// of deleting what only the base contains. Each may be nil.
 	Before, After, Removed *Applied
 	// At is Options.At of After.
 	At time.Time
-	// Timers and Unsettled are what settling found, in words without anything
-	// that differs from run to run; Compare adds the timers it can tell from
-	// the objects.
+	// Timers and Unsettled come from settling, without anything that differs between
+	// runs; Compare adds the timers that it derives from the objects.
 	Timers, Unsettled []string
 	// KubernetesVersion is the release simulated, "v1.37.1".
 	KubernetesVersion string
 }
 
-// Compare makes the plan. See the package comment for what it leaves out and
-// document.Plan for what it promises.
+// Compare creates the plan. The package comment describes what it leaves out, and
+// document.Plan what it guarantees.
 func Compare(in Input) document.Plan {
 	w := newWorld(in)
 	p := document.Plan{
@@ -62,19 +61,19 @@ func sorted(texts []string) []string {
 	return slices.Compact(out)
 }
 
-// item is one object with its states at both ends; start or end is nil where
-// it does not exist.
+// item is one object with its states at both ends; start or end is nil if it does not
+// exist.
 type item struct {
 	identity
 	resource   string
 	start, end map[string]any
-	// result is what applying or deleting did to it, nil for all that no
-	// manifest names; manifest and oldManifest are the texts of both sides.
+	// result is the result of applying or deleting it, nil if no manifest names it;
+	// manifest and oldManifest are the texts of both sides.
 	result                *Result
 	manifest, oldManifest map[string]any
 	parent                *item
 	children              []*item
-	// pattern is the name with generated parts as "*".
+	// pattern is the name with "*" for generated parts.
 	pattern string
 	// note is a remark for the tree.
 	note string
@@ -103,7 +102,7 @@ func (i *item) object() document.PlanObject {
 	return document.PlanObject{APIVersion: apiVersion, Kind: i.kind, Namespace: i.namespace, Name: i.pattern}
 }
 
-// actionOf says what happened to the object between the ends.
+// actionOf returns what happened to the object between the ends.
 func (w *world) actionOf(i *item) document.PlanAction {
 	switch {
 	case i.start == nil:
@@ -119,8 +118,8 @@ func (w *world) actionOf(i *item) document.PlanAction {
 	}
 }
 
-// groups are the children of owners (of nobody: the roots), sorted; those with
-// the same pattern of a generated name stand together.
+// groups are the children of owners (without owner: the roots), sorted; those with the
+// same pattern of a generated name are adjacent.
 func (w *world) groups(owners []*item) [][]*item {
 	var children []*item
 	if owners == nil {
@@ -156,7 +155,7 @@ func readingRank(i identity) int {
 	return -phase
 }
 
-// node describes the members of one group and all below them. It reports false
+// node describes the members of one group and everything below them. It returns false
 // if nothing changed there.
 func (w *world) node(members []*item) (document.PlanNode, bool) {
 	first := members[0]
@@ -197,7 +196,7 @@ func (w *world) node(members []*item) (document.PlanNode, bool) {
 	return n, changed
 }
 
-// rank puts what comes before what goes, among dependents of one kind.
+// rank orders created before deleted dependents of one kind.
 func rank(n document.PlanNode) int {
 	order := []document.PlanAction{document.PlanCreated, document.PlanReplaced, document.PlanChanged, document.PlanUnchanged, document.PlanDeleted}
 	return readingRank(identityOfPlan(n.PlanObject))*len(order) + slices.Index(order, n.Action)
@@ -211,8 +210,8 @@ func identityOfPlan(o document.PlanObject) identity {
 	return identity{group, o.Kind, o.Namespace, o.Name}
 }
 
-// overall is the action of a group: that of its members, leaving those aside
-// that stayed as they were. As many deleted as created are replaced.
+// overall is the action of a group: that of its members, ignoring unchanged ones. As
+// many deleted as created members count as replaced.
 func overall(c document.PlanCounts) document.PlanAction {
 	if c.Created == c.Deleted && c.Changed == 0 && c.Created > 0 {
 		return document.PlanReplaced

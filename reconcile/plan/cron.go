@@ -18,9 +18,9 @@ var jobs = schema.GroupVersionResource{Group: "batch", Version: "v1", Resource: 
 // scheduledAnnotation is batchv1.CronJobScheduledTimestampAnnotation.
 const scheduledAnnotation = "batch.kubernetes.io/cronjob-scheduled-timestamp"
 
-// fireCronJobs creates the Jobs that the cronjob controller would create in the
-// minute of Options.At. The controller itself cannot be asked: it reads the
-// clock, and the CronJobs are suspended so that it does not act on it.
+// fireCronJobs creates the Jobs that the CronJob controller would create in the minute
+// of Options.At. The controller itself cannot be used: it reads the clock, and the
+// CronJobs are suspended so that it does not act on it.
 func (a *applying) fireCronJobs(ctx context.Context) error {
 	if a.options.At.IsZero() {
 		return nil
@@ -40,7 +40,7 @@ func (a *applying) fireCronJobs(ctx context.Context) error {
 		created, err := a.cluster.objects.Resource(jobs).Namespace(job.GetNamespace()).Create(ctx, job, metav1.CreateOptions{FieldManager: FieldManager})
 		switch {
 		case apierrors.IsAlreadyExists(err):
-			continue // it fired already, as it would for the controller
+			continue // it was created already, as it would be for the controller
 		case ctx.Err() != nil:
 			return fmt.Errorf("create %s: %w", describe(job.Object), context.Cause(ctx))
 		case err != nil:
@@ -58,7 +58,7 @@ func minuteOf(at time.Time) time.Time { return at.UTC().Truncate(time.Minute) }
 
 // jobDue is the Job of a CronJob due in the minute of at, or nil. It follows
 // pkg/controller/cronjob of k8s.io/kubernetes v1.37.1 (formatSchedule,
-// getJobFromTemplate2). A schedule without a time zone is read in UTC.
+// getJobFromTemplate2). A schedule without a time zone is interpreted in UTC.
 func jobDue(r Result, at time.Time) (*unstructured.Unstructured, error) {
 	if suspended, _, _ := unstructured.NestedBool(r.Manifest, "spec", "suspend"); suspended {
 		return nil, nil

@@ -24,16 +24,16 @@ import (
 // section is one YAML document or one value of a JSON stream.
 type section struct {
 	text []byte
-	// before is the number of lines of the file that come before text.
+	// before is the number of lines in the file before text.
 	before int
-	// first is the line of the file with the first character that is neither
-	// blank nor comment.
+	// first is the line in the file of the first character that is neither white space
+	// nor comment.
 	first int
 	// json: it is a JSON value, which YAML does not read in all cases.
 	json bool
 }
 
-// parse reads a file: a stream of YAML documents or of JSON values.
+// parse parses a file: a stream of YAML documents or of JSON values.
 func parse(name string, content []byte) ([]Object, Problems) {
 	p := &parser{name: name}
 	content = bytes.TrimPrefix(content, []byte("\ufeff"))
@@ -59,8 +59,8 @@ func (p *parser) fail(line int, object string, err error) {
 	p.problems = append(p.problems, &Problem{At: Position{File: p.name, Line: line}, Object: object, Err: err})
 }
 
-// jsonStream reads content that begins with "{" and is JSON throughout. It
-// reports false, with nothing read, where YAML may still understand it.
+// jsonStream parses content that begins with "{" and is JSON throughout. It returns
+// false without a result if it may be YAML.
 func (p *parser) jsonStream(content []byte) bool {
 	if !bytes.HasPrefix(bytes.TrimLeft(content, " \t\r\n"), []byte("{")) {
 		return false
@@ -87,8 +87,8 @@ func (p *parser) jsonStream(content []byte) bool {
 	return true
 }
 
-// split cuts a YAML stream at its document markers. A marker's own line stays
-// with the document it begins, since content may follow it.
+// split splits a YAML stream at its document markers. A marker's own line belongs to
+// the document that it begins, since content may follow it.
 func split(content []byte) []section {
 	var docs []section
 	var current section
@@ -152,9 +152,9 @@ func (p *parser) document(d section) {
 	}
 }
 
-// strictJSON reports whether text is JSON without keys given twice. Most JSON is YAML;
-// escapes for characters beyond U+FFFF, which are pairs in JSON, and bare control
-// characters are not.
+// strictJSON reports whether text is JSON without duplicate keys. Most JSON is YAML,
+// except for escapes of characters beyond U+FFFF, which are pairs in JSON, and bare
+// control characters.
 func strictJSON(text []byte) bool {
 	var value any
 	strict, err := kjson.UnmarshalStrict(text, &value, kjson.DisallowDuplicateFields)
@@ -166,11 +166,11 @@ var (
 	helmSyntax  = regexp.MustCompile(`\{\{.*\}\}`)
 )
 
-// brokenAt finds the line of the file that a YAML error is about.
+// brokenAt finds the line in the file to which a YAML error refers.
 //
-// go.yaml.in/yaml/v2@v2.4.4 counts from the start of the text it was given.
-// For errors of its scanner it counts from 1, for those of its parser ("did
-// not find expected …") from 0, and leaves line 0 out.
+// go.yaml.in/yaml/v2@v2.4.4 counts from the start of its input. Errors of its scanner
+// count from 1, those of its parser ("did not find expected …") from 0, and omit line
+// 0.
 func brokenAt(d section, err error) (line int, object string, wrapped error) {
 	text := strings.TrimPrefix(err.Error(), "yaml: ")
 	line = d.before + 1
@@ -249,7 +249,7 @@ func itemsOf(content map[string]any) ([]any, bool) {
 	return items, ok
 }
 
-// wellFormed checks what every object needs before it can be sent anywhere.
+// wellFormed checks what every object needs before it can be sent.
 func wellFormed(content map[string]any) error {
 	for _, field := range []string{"apiVersion", "kind"} {
 		if err := needString(content, field, field); err != nil {
@@ -298,8 +298,8 @@ func needString(in map[string]any, field, path string) error {
 	}
 }
 
-// stringMap catches what the API server would report as a decoding error
-// without a path: "enabled: true" among labels.
+// stringMap finds what the API server would report as a decoding error without a path:
+// "enabled: true" among labels.
 func stringMap(metadata map[string]any, field string) error {
 	values, ok := metadata[field].(map[string]any)
 	if !ok {
@@ -316,7 +316,7 @@ func stringMap(metadata map[string]any, field string) error {
 	return nil
 }
 
-// describeAny is describe for content that may lack anything.
+// describeAny is describe for incomplete content.
 func describeAny(content map[string]any) string {
 	kind, _ := content["kind"].(string)
 	metadata, _ := content["metadata"].(map[string]any)

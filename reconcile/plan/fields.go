@@ -13,8 +13,8 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
-// maxValue bounds a value in a plan. No object that the API server takes is larger:
-// a plan has values as a whole, and its text shows where they differ.
+// maxValue bounds a value in a plan. The API server accepts no larger object: a plan
+// has complete values, and its text shows where they differ.
 const maxValue = 4 << 20
 
 func (i *item) ref() state.Ref {
@@ -25,8 +25,8 @@ func (i *item) diff(from, to map[string]any) []state.FieldChange {
 	return redact.Diff(i.ref(), from, to, redact.DiffOptions{MaxValue: maxValue})
 }
 
-// differs reports whether an object that is there at both ends changed: in a
-// field, in its health, or in what it points at.
+// differs reports whether an object that exists at both ends changed: in a field, in
+// its health, or in what it targets.
 func (w *world) differs(i *item) bool {
 	if !reflect.DeepEqual(w.normal(i, i.start), w.normal(i, i.end)) {
 		return true
@@ -35,8 +35,8 @@ func (w *world) differs(i *item) bool {
 	return statusOf(members, true) != statusOf(members, false) || endpointsNote(members) != ""
 }
 
-// fieldDiffs lists the changed fields of all objects that are there at both
-// ends, and of each who changed them.
+// fieldDiffs lists the changed fields of all objects that exist at both ends, grouped
+// by who changed them.
 func (w *world) fieldDiffs() []document.PlanFieldDiff {
 	diffs := []document.PlanFieldDiff{}
 	for _, i := range w.items {
@@ -83,14 +83,14 @@ func withoutStatus(content map[string]any) map[string]any {
 	return content
 }
 
-// attribute splits changes made by an apply: the user's are those of fields
-// that the old or the new manifest sets, the others are defaults.
+// attribute splits the changes of an apply: fields that the old or the new manifest
+// sets are the user's, the others are defaults.
 func (i *item) attribute(changes []state.FieldChange) (user, server []state.FieldChange) {
 	set := map[string]bool{}
 	for _, manifest := range []map[string]any{i.withRules(i.manifest), i.withRules(i.oldManifest)} {
 		for _, leaf := range redact.Diff(i.ref(), nil, manifest, redact.DiffOptions{MaxChanges: 1 << 20}) {
 			path := plainPath(leaf.Path)
-			// A Secret's stringData is written to its data.
+			// A Secret's stringData is stored in its data.
 			if rest, ok := strings.CutPrefix(path, "stringData"); ok && i.typeName() == "Secret" {
 				path = "data" + rest
 			}
@@ -107,9 +107,8 @@ func (i *item) attribute(changes []state.FieldChange) (user, server []state.Fiel
 	return user, server
 }
 
-// laterKeys are the further fields that tell list elements apart: a manifest
-// may leave them to the API server ("[containerPort=80]" for
-// "[containerPort=80,protocol=TCP]").
+// laterKeys are further fields that identify list elements: a manifest may leave them
+// to the API server ("[containerPort=80]" for "[containerPort=80,protocol=TCP]").
 var laterKeys = regexp.MustCompile(`(\[\w+=[^,\]]*),[^\]]*\]`)
 
 func plainPath(path string) string { return laterKeys.ReplaceAllString(path, "$1]") }

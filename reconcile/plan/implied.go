@@ -11,8 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// impliedNamespaces are the namespaces that objects are in and that nobody
-// defines.
+// impliedNamespaces are the namespaces that objects use and no manifest defines.
 func (a *applying) impliedNamespaces(requests []request) []request {
 	known := map[string]bool{}
 	for _, r := range requests {
@@ -43,17 +42,16 @@ func (a *applying) impliedNamespaces(requests []request) []request {
 
 var classKind = schema.GroupVersionKind{Group: "storage.k8s.io", Version: "v1", Kind: "StorageClass"}
 
-// defaultClassAnnotation marks the StorageClass of claims that name none.
+// defaultClassAnnotation marks the StorageClass of claims without a class.
 const defaultClassAnnotation = "storageclass.kubernetes.io/is-default-class"
 
-// impliedClasses are the StorageClasses that claims name and that nobody
-// defines: a real cluster has them from its administrators, and without them
-// every such claim would stay pending here. They provision as the cluster's
-// default class does; where there is none, nothing could be said of them and
-// none is implied.
+// impliedClasses are the StorageClasses that claims name and no manifest defines: a
+// real cluster gets them from its administrators, and without them every such claim
+// would stay pending here. They provision like the cluster's default class; if there is
+// none, none is implied.
 //
-// A class that a PersistentVolume names as well is but a word that the two have
-// in common, and needs no object.
+// A class that a PersistentVolume names, too, is only used for matching and needs no
+// object.
 func (a *applying) impliedClasses(ctx context.Context, requests []request) ([]request, error) {
 	known := map[string]bool{}
 	var claiming []request
@@ -83,7 +81,7 @@ func (a *applying) impliedClasses(ctx context.Context, requests []request) ([]re
 	var model *unstructured.Unstructured
 	for i, class := range classes.Items {
 		known[class.GetName()] = true
-		// The simulation's own provisions at once, whatever the default is.
+		// The simulation's own class provisions at once, even if it is not the default.
 		if simulated(class.Object) || model == nil && class.GetAnnotations()[defaultClassAnnotation] == "true" {
 			model = &classes.Items[i]
 		}
@@ -109,21 +107,20 @@ func (a *applying) impliedClasses(ctx context.Context, requests []request) ([]re
 	return implied, nil
 }
 
-// isClass are the types of objects that Apply makes up where objects name one and
-// nobody defines it: clusters have them from their administrators.
+// isClass are the types that Apply creates if objects name them and no manifest defines
+// them: clusters get them from their administrators.
 var isClass = map[string]bool{
 	"StorageClass.storage.k8s.io":     true,
 	"PriorityClass.scheduling.k8s.io": true,
 	"RuntimeClass.node.k8s.io":        true,
 }
 
-// podClass is a type of objects that pods name, and without which admission rejects
-// them.
+// podClass is a type that pods name and without which admission rejects them.
 type podClass struct {
 	kind schema.GroupVersionKind
 	// field of a pod's spec has the name.
 	field string
-	// content is what is taken for a class of which only the name is known.
+	// content is the assumed content of a class of which only the name is known.
 	content func(name string) map[string]any
 	taken   string
 }
@@ -132,7 +129,7 @@ var podClasses = []podClass{
 	{
 		kind: schema.GroupVersionKind{Group: "scheduling.k8s.io", Version: "v1", Kind: "PriorityClass"}, field: "priorityClassName",
 		content: func(string) map[string]any { return map[string]any{"value": int64(0)} },
-		taken:   "value unknown, 0 taken",
+		taken:   "value unknown, 0 assumed",
 	},
 	{
 		kind: schema.GroupVersionKind{Group: "node.k8s.io", Version: "v1", Kind: "RuntimeClass"}, field: "runtimeClassName",
@@ -140,12 +137,12 @@ var podClasses = []podClass{
 			// A handler is a DNS label, a name may have dots.
 			return map[string]any{"handler": strings.Trim(strings.ReplaceAll(name, ".", "-")[:min(len(name), 63)], "-")}
 		},
-		taken: "overhead and node selector unknown, none taken",
+		taken: "overhead and node selector unknown, none assumed",
 	},
 }
 
-// impliedPodClasses are the classes that pods name and that nobody defines. Without
-// them admission would reject the pods, and a plan would say nothing else of them.
+// impliedPodClasses are the classes that pods name and no manifest defines. Without
+// them admission would reject the pods, and a plan would show nothing else about them.
 func (a *applying) impliedPodClasses(ctx context.Context, requests []request) ([]request, error) {
 	var implied []request
 	for _, class := range podClasses {
@@ -194,8 +191,8 @@ func (a *applying) impliedPodClasses(ctx context.Context, requests []request) ([
 	return implied, nil
 }
 
-// classesOf are the StorageClasses by which an object, or what its controller
-// makes of it, claims volumes that are still to be provisioned.
+// classesOf are the StorageClasses with which an object, or what its controller
+// creates, claims volumes that are not provisioned yet.
 func classesOf(content map[string]any) []string {
 	var names []string
 	claim := func(content map[string]any) {
@@ -231,7 +228,7 @@ func classesOf(content map[string]any) []string {
 	return names
 }
 
-// podSpecOf is the spec of a pod, or of the pods that an object's controller makes;
+// podSpecOf is the spec of a pod, or of the pods that an object's controller creates;
 // nil for other objects.
 func podSpecOf(content map[string]any) map[string]any {
 	group, kind := groupKind(content)

@@ -162,8 +162,8 @@ func TestImpliedPodClasses(t *testing.T) {
 		}
 	}
 	wantLines(t, "implied", implied, `
-PriorityClass gold: implied by the pods that name it: value unknown, 0 taken
-RuntimeClass gvisor.v2: implied by the pods that name it: overhead and node selector unknown, none taken
+PriorityClass gold: implied by the pods that name it: value unknown, 0 assumed
+RuntimeClass gvisor.v2: implied by the pods that name it: overhead and node selector unknown, none assumed
 `)
 	if class := s.objects["runtimeclasses/gvisor.v2"]; class["handler"] != "gvisor-v2" {
 		t.Errorf("class %v", class)
@@ -175,8 +175,8 @@ RuntimeClass gvisor.v2: implied by the pods that name it: overhead and node sele
 	for _, in := range []Input{{After: applied}, {Before: applied, After: &Applied{}}} {
 		remarks := strings.Join(Compare(in).NotSimulated, "\n")
 		for _, want := range []string{
-			"implied: PriorityClasses that no manifest defines, value unknown, 0 taken (gold)",
-			"implied: RuntimeClasses that no manifest defines, overhead and node selector unknown, none taken (gvisor.v2)",
+			"implied: PriorityClasses that no manifest defines, value unknown, 0 assumed (gold)",
+			"implied: RuntimeClasses that no manifest defines, overhead and node selector unknown, none assumed (gvisor.v2)",
 		} {
 			if !strings.Contains(remarks, want) {
 				t.Errorf("%q is not in %s", want, remarks)

@@ -19,12 +19,12 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// kustomize builds a kustomization without leaving this machine and without
-// starting a process: plugins and Helm are off, files stay below the root, and
-// a remote base is refused. kustomize itself would fetch it, with git or over
-// HTTP, and has no option against that (sigs.k8s.io/kustomize/api@v0.21.1
-// internal/loader/fileloader.go); localOnly looks at every configuration it is
-// about to read.
+// kustomize builds a kustomization without network access and without starting a
+// process: plugins and Helm are disabled, files must be below the root, and a remote
+// base is rejected. kustomize itself would fetch it, with git or over HTTP, and has no
+// option against that (sigs.k8s.io/kustomize/api@v0.21.1
+// internal/loader/fileloader.go); localOnly checks every configuration before kustomize
+// reads it.
 func (l *loader) kustomize(dir string) {
 	at := Position{File: dir}
 	if remote(dir) {
@@ -42,7 +42,7 @@ func (l *loader) kustomize(dir string) {
 	disk := localOnly{FileSystem: filesys.MakeFsOnDisk(), refused: new(error)}
 	built, err := krusty.MakeKustomizer(options).Run(disk, dir)
 	if *disk.refused != nil {
-		// kustomize takes a file that cannot be read for one that is not there.
+		// kustomize treats an unreadable file as missing.
 		l.fail(at, fmt.Errorf("build the kustomization: %w", *disk.refused))
 		return
 	}
@@ -75,9 +75,9 @@ var errRemote = errors.New("a remote kustomization or file is not fetched: check
 // scpLike is how kustomize recognises "user@host:path".
 var scpLike = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9-]*@`)
 
-// remote reports whether kustomize could take a path for something to fetch.
-// It covers git.NewRepoSpecFromURL and loader.IsRemoteFile, which look at the
-// beginning only, and errs on the side of refusing.
+// remote reports whether kustomize could fetch a path. It covers git.NewRepoSpecFromURL
+// and loader.IsRemoteFile, which only check the beginning, and rejects in case of
+// doubt.
 func remote(path string) bool {
 	path = strings.ToLower(path)
 	return scpLike.MatchString(path) || slices.ContainsFunc(
@@ -85,11 +85,11 @@ func remote(path string) bool {
 		func(prefix string) bool { return strings.HasPrefix(path, prefix) })
 }
 
-// localOnly is the disk, read-only, that refuses to hand out a configuration
-// which refers to something remote.
+// localOnly is the read-only disk without configurations that refer to something
+// remote.
 type localOnly struct {
 	filesys.FileSystem
-	// refused is the first refusal.
+	// refused is the first rejection.
 	refused *error
 }
 
@@ -108,8 +108,7 @@ func (l localOnly) ReadFile(path string) ([]byte, error) {
 	return content, nil
 }
 
-// inspect returns an error if a file is a configuration that kustomize must not
-// get to see.
+// inspect returns an error if kustomize must not read a file's configuration.
 func (l localOnly) inspect(path string, content []byte) error {
 	isKustomization := slices.Contains(konfig.RecognizedKustomizationFileNames(), filepath.Base(path))
 	if !isKustomization && !strings.Contains(string(content), konfig.BuiltinPluginApiVersion) {
@@ -136,9 +135,9 @@ func (l localOnly) inspect(path string, content []byte) error {
 	return nil
 }
 
-// loadedFields are the fields of kustomizations and of the configurations of
-// built-in plugins whose strings are opened as files or as bases. kustomize
-// matches field names as encoding/json does, ignoring case.
+// loadedFields are the fields of kustomizations and of the configurations of built-in
+// plugins whose strings are opened as files or bases. Like encoding/json, kustomize
+// matches field names case-insensitively.
 var loadedFields = []string{
 	"resources", "bases", "components", "crds", "configurations", "openapi",
 	"generators", "transformers", "validators", "patchesStrategicMerge", "patchesJson6902",
@@ -181,9 +180,8 @@ func (l localOnly) check(dir, field string, value any) error {
 	return nil
 }
 
-// checkPlugin looks into an inline configuration, and refuses one that is built
-// by a kustomization of its own: patches could write any path into it after
-// this check.
+// checkPlugin checks an inline configuration, and rejects one that is itself built by a
+// kustomization: patches could write any path into it after this check.
 func (l localOnly) checkPlugin(dir, field, value string) error {
 	inline := false
 	for _, d := range split([]byte(value)) {

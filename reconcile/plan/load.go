@@ -13,10 +13,10 @@ import (
 	"sigs.k8s.io/kustomize/api/konfig"
 )
 
-// Sources are the places that manifests come from.
+// Sources are the sources of manifests.
 type Sources struct {
 	// Files are the arguments of -f: files, directories, or "-" for Stdin. Of a
-	// directory, the files *.yaml, *.yml and *.json are read.
+	// directory, *.yaml, *.yml and *.json are read.
 	Files []string
 	// Recursive descends into subdirectories (-R).
 	Recursive bool
@@ -29,14 +29,13 @@ type Sources struct {
 // maxSource bounds one file. The API server takes 3 MiB per object.
 const maxSource = 64 << 20
 
-// Load reads every source and returns its objects in the order of the sources,
-// files of a directory in lexical order. Lists are flattened and empty
-// documents skipped.
+// Load reads all sources and returns their objects in the order of the sources, files
+// of a directory in lexical order. Lists are flattened and empty documents skipped.
 //
-// The error is a Problems with everything that was found wrong: broken YAML,
-// objects without apiVersion, kind or name (generateName is refused, as by
-// every apply: a plan needs a name), objects given twice, paths that do not
-// exist or hold no object. The objects are those that could be read.
+// The error is a Problems with everything that is wrong: invalid YAML, objects without
+// apiVersion, kind or name (generateName is rejected, as by every apply: a plan needs a
+// name), duplicate objects, paths that do not exist or contain no object. The objects
+// are those that could be read.
 func Load(sources Sources) ([]Object, error) {
 	l := &loader{sources: sources}
 	if len(sources.Files)+len(sources.Kustomize) == 0 {
@@ -63,7 +62,7 @@ func (l *loader) fail(at Position, err error) {
 	l.problems = append(l.problems, &Problem{At: at, Err: err})
 }
 
-// path reads one argument of -f. It must give at least one object.
+// path reads one argument of -f. It must contain at least one object.
 func (l *loader) path(path string) {
 	objects, problems := len(l.objects), len(l.problems)
 	at := Position{File: path}
@@ -121,9 +120,9 @@ func (l *loader) fileOrDirectory(path string) {
 	}
 }
 
-// manifestsIn lists what of a directory is read. Links are followed to files,
-// not to directories; whatever is neither is passed over, so that a pipe or a
-// device in a checkout cannot hold the program up.
+// manifestsIn lists the manifests of a directory. Links to files are followed, links to
+// directories are not; other types are skipped, so that a pipe or a device in a
+// checkout cannot block the program.
 func (l *loader) manifestsIn(dir string) []string {
 	var files []string
 	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
@@ -185,21 +184,21 @@ func (l *loader) read(name string, r io.Reader) {
 	l.problems = append(l.problems, problems...)
 }
 
-// duplicates reports objects that were given more than once, with both places.
+// duplicates reports objects that appear more than once, with both positions.
 func (l *loader) duplicates() {
 	first := map[identity]Object{}
 	for _, o := range l.objects {
 		id := identityOf(o.Object)
 		if earlier, twice := first[id]; twice {
 			l.problems = append(l.problems, &Problem{At: o.Source, Object: o.String(),
-				Err: fmt.Errorf("given twice, first at %s", earlier.Source)})
+				Err: fmt.Errorf("duplicate object, first at %s", earlier.Source)})
 			continue
 		}
 		first[id] = o
 	}
 }
 
-// bare strips the path from an error that is reported with its position.
+// bare removes the path from an error that is reported with its position.
 func bare(err error) error {
 	if pathError, ok := errors.AsType[*fs.PathError](err); ok {
 		return pathError.Err

@@ -1,20 +1,20 @@
 package plan
 
-// Normal is an object without what differs from run to run.
+// Normal is an object without what differs between runs.
 type Normal struct {
-	// Group, Kind and Namespace are the object's, Name too: Pattern is the name with
-	// generated parts as "*".
+	// Group, Kind and Namespace are the object's; Name, too: Pattern is the name with
+	// "*" for generated parts.
 	Group, Kind, Namespace, Name, Pattern string
-	// Health is what a plan says of it, in words: "2/2 ready".
+	// Health is the plan's description of its health: "2/2 ready".
 	Health string
-	// Content is as Compare compares it, Status the status without times, for all
+	// Content is as Compare compares it; Status is the status without times, for all
 	// types.
 	Content map[string]any
 	Status  any
 }
 
 // Normalise returns the objects of a state as Compare sees them, sorted by identity.
-// The states of two clusters are equal if these are.
+// Two clusters have equal states if their results are equal.
 func Normalise(s State) []Normal {
 	w := newWorld(Input{End: s})
 	out := make([]Normal, 0, len(w.items))

@@ -25,13 +25,12 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/sandbox"
 )
 
-// The API server compiles admission policies some time after they are written,
-// and nothing in their status tells when: status.typeChecking comes from
-// kube-controller-manager. So Apply writes a marker last, a policy and a binding
-// of its own, and sends a dry run that the marker matches until it acts: one
-// refresh compiles all policies, and informers keep the order of writes
-// (k8s.io/apiserver/pkg/admission/plugin/policy/generic/policy_source.go
-// @v0.37.1).
+// The API server compiles admission policies some time after they are written, and
+// their status does not show when: status.typeChecking is set by
+// kube-controller-manager. So Apply writes a marker last, a policy and a binding of its
+// own, and sends a matching dry run until the marker acts on it: one refresh compiles
+// all policies, and informers keep the order of writes
+// (k8s.io/apiserver/pkg/admission/plugin/policy/generic/policy_source.go @v0.37.1).
 
 const admissionGroup = "admissionregistration.k8s.io"
 
@@ -49,14 +48,14 @@ var policyFamilies = []policyFamily{
 		policies: "mutatingadmissionpolicies", bindings: "mutatingadmissionpolicybindings", mutating: true},
 }
 
-// probed is the object that markers match: it is on every API server, and
-// policies for workloads do not match it.
+// probed is the object that markers match: it exists on every API server, and policies
+// for workloads do not match it.
 var (
 	probed     = schema.GroupVersionResource{Group: "flowcontrol.apiserver.k8s.io", Version: "v1", Resource: "prioritylevelconfigurations"}
 	probedName = "exempt"
 )
 
-// parameters finds the objects that the policies of a set take as parameters.
+// parameters finds the objects that the policies of a set use as parameters.
 type parameters struct {
 	references []reference
 }
@@ -111,9 +110,9 @@ func paramKindOf(policy map[string]any) (schema.GroupVersionKind, bool) {
 	return schema.FromAPIVersionAndKind(apiVersion, kind), kind != ""
 }
 
-// parametersFirst divides requests: the parameters of the set's own policies, with
-// the namespaces they are in, are applied before the policies, which reject what
-// they match as long as a parameter is missing.
+// parametersFirst splits requests: the parameters of the set's own policies, with their
+// namespaces, are applied before the policies, which reject what they match while a
+// parameter is missing.
 func (a *applying) parametersFirst(requests []request) (first, rest []request) {
 	a.parameters = parametersOf(requests)
 	namespaces := map[string]bool{}
@@ -133,9 +132,8 @@ func (a *applying) parametersFirst(requests []request) (first, rest []request) {
 	return first, rest
 }
 
-// policiesInForce returns when the API server goes by the policies and bindings
-// that were applied, and by their parameters. Where none was created or changed it
-// does nothing.
+// policiesInForce returns when the API server uses the policies and bindings that were
+// applied, and their parameters. If none was created or changed it does nothing.
 func (a *applying) policiesInForce(ctx context.Context) error {
 	for _, family := range policyFamilies {
 		changed := a.changedOf(family)
@@ -195,7 +193,7 @@ func (a *applying) familyInForce(ctx context.Context, family policyFamily, chang
 	})
 }
 
-// saidBy are the sentences of a rejection.
+// saidBy are the messages of a rejection.
 func saidBy(err error) []string {
 	if err == nil {
 		return nil
@@ -210,7 +208,7 @@ func saidBy(err error) []string {
 	return said
 }
 
-// marker is a policy with a binding that show that others are in force.
+// marker is a policy with a binding that shows that others are in force.
 type marker struct {
 	name string
 	// kind is the paramKind, empty for none.
@@ -226,7 +224,8 @@ var markerNumber struct {
 	last int
 }
 
-// newMarker has a name of its own: one that was deleted acts for a moment yet.
+// newMarker returns a marker with a unique name, because a deleted one acts for a
+// moment longer.
 func newMarker(kind schema.GroupVersionKind, parameter map[string]any) marker {
 	markerNumber.Lock()
 	defer markerNumber.Unlock()
@@ -234,13 +233,12 @@ func newMarker(kind schema.GroupVersionKind, parameter map[string]any) marker {
 	return marker{name: "kctl-ctrl-in-force-" + strconv.Itoa(markerNumber.last), kind: kind, parameter: parameter}
 }
 
-// maxMarkers bounds the parameters that are asked about: an answer has room for
-// some 30 warnings.
+// maxMarkers bounds the checked parameters: a response has space for about 30 warnings.
 const maxMarkers = 20
 
-// markersFor are one for the policies themselves, and one for every type of
-// parameter: the API server looks those up in a discovery cache. A validating
-// policy can also tell which version of a parameter it goes by.
+// markersFor returns one for the policies themselves, and one for every type of
+// parameter, which the API server looks up in a discovery cache. A validating policy
+// also reports which version of a parameter it uses.
 func (a *applying) markersFor(family policyFamily, changed []Result) []marker {
 	kinds := map[schema.GroupVersionKind]bool{}
 	for _, r := range changed {
@@ -273,8 +271,8 @@ func (a *applying) markersFor(family policyFamily, changed []Result) []marker {
 	return append(markers, newMarker(schema.GroupVersionKind{}, nil)) // last: it comes after all others
 }
 
-// create writes the marker. It matches dry runs on one object, so that nothing
-// else notices it.
+// create writes the marker. It matches dry runs on one object, so that it affects
+// nothing else.
 func (m marker) create(ctx context.Context, gv schema.GroupVersion, family policyFamily, policies, bindings dynamic.ResourceInterface) error {
 	spec := map[string]any{
 		"failurePolicy": "Fail",
@@ -325,8 +323,8 @@ func (m marker) create(ctx context.Context, gv schema.GroupVersion, family polic
 	return err
 }
 
-// missing says what the marker still waits for, given what the API server said
-// of a request that it matches; empty if it acts.
+// missing returns what the marker still waits for, given the API server's response to a
+// matching request; empty if it acts.
 func (m marker) missing(said []string) string {
 	const notFound = "failed to find resource referenced by paramKind"
 	for _, text := range said {
@@ -342,12 +340,12 @@ func (m marker) missing(said []string) string {
 		return ""
 	}
 	if len(said) > 0 {
-		return "the API server does not go by it yet; it said: " + said[0]
+		return "not in force yet; the API server returned: " + said[0]
 	}
-	return "the API server does not go by it yet"
+	return "not in force yet"
 }
 
-// newProbes makes the client for requests whose warnings are not the user's.
+// newProbes creates the client for requests whose warnings are not shown to the user.
 func newProbes(config *rest.Config) (dynamic.Interface, *warnings, error) {
 	config = rest.CopyConfig(config)
 	heard := &warnings{seen: map[string]bool{}}
@@ -356,8 +354,8 @@ func newProbes(config *rest.Config) (dynamic.Interface, *warnings, error) {
 	return client, heard, err
 }
 
-// admissionCache asks the sandbox's API server whether its admission plugins have
-// read an object as it was answered. Servers that are no sandbox do not say.
+// admissionCache checks with the sandbox's API server whether its admission plugins
+// have read an object. Other servers do not report that.
 func (a *applying) admissionCache(ctx context.Context, r Result) error {
 	u := unstructured.Unstructured{Object: r.After}
 	return a.until(ctx, func(ctx context.Context) (string, error) {
@@ -382,7 +380,7 @@ func (a *applying) admissionCache(ctx context.Context, r Result) error {
 			return "", err
 		}
 		if answer.Behind {
-			return "admission has not read it", nil
+			return "admission has not read it yet", nil
 		}
 		return "", nil
 	})

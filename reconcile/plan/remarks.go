@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// warnings are the troubles of the end state, and what the API server warned
-// of. A trouble that was there before the change says so: it is not to blame.
+// warnings are the problems of the end state, and the API server's warnings. Problems
+// that existed before the change are marked.
 func (w *world) warnings(in Input) []string {
 	var texts []string
 	before := w.troubles(true)
@@ -37,7 +37,7 @@ func (w *world) warnings(in Input) []string {
 	return sorted(slices.Concat(texts, w.autoscaled(), w.bereft()))
 }
 
-// bereft warns of definitions that are no longer in the manifests while objects of
+// bereft warns about definitions that are no longer in the manifests while objects of
 // their kind are: these are deleted with the definition.
 func (w *world) bereft() []string {
 	byType := map[string][]string{}
@@ -84,8 +84,8 @@ func (w *world) troubles(atStart bool) map[string]bool {
 	return found
 }
 
-// troubleOf says what keeps an object from its goal, in words without anything
-// generated; empty if nothing does.
+// troubleOf describes what prevents an object from reaching its desired state, without
+// anything generated; empty if nothing does.
 func (w *world) troubleOf(i *item, content map[string]any) string {
 	conditions := conditionsOf(content)
 	object := i.kind + " " + strings.TrimPrefix(i.namespace+"/"+i.pattern, "/")
@@ -99,7 +99,7 @@ func (w *world) troubleOf(i *item, content map[string]any) string {
 	switch i.typeName() {
 	case "ReplicaSet.apps", "ReplicationController", "DaemonSet.apps", "StatefulSet.apps":
 		if c := conditions["ReplicaFailure"]; c.status == "True" {
-			return say("cannot make its pods", c)
+			return say("cannot create its pods", c)
 		}
 	case "Deployment.apps":
 		if c := conditions["Progressing"]; c.status == "False" {
@@ -131,7 +131,7 @@ func (w *world) troubleOf(i *item, content map[string]any) string {
 		if c := conditions["AbleToScale"]; c.status == "False" {
 			return say("cannot scale", c)
 		}
-		// Of custom and external metrics notSimulated tells.
+		// notSimulated reports custom and external metrics.
 		if c := conditions["ScalingActive"]; c.status == "False" && (c.reason == "FailedGetResourceMetric" || c.reason == "FailedGetContainerResourceMetric") {
 			return say("cannot compute a number of replicas", c)
 		}
@@ -145,8 +145,8 @@ func (w *world) troubleOf(i *item, content map[string]any) string {
 	return ""
 }
 
-// timers are what controllers will do later, as far as the objects tell. What
-// depends on when the sandbox ran is told as a duration from its own start.
+// timers are what controllers will do later, as far as the objects show. Times that
+// depend on when the sandbox ran are given as durations from their start.
 func (w *world) timers() []string {
 	var texts []string
 	for _, i := range w.items {
@@ -158,7 +158,7 @@ func (w *world) timers() []string {
 		switch i.typeName() {
 		case "Namespace":
 			if terminating(i.end) {
-				texts = append(texts, fmt.Sprintf("Namespace %s is emptied, and then goes", i.name))
+				texts = append(texts, fmt.Sprintf("Namespace %s is deleted after its contents", i.name))
 			}
 		case autoscalerType:
 			if c := conditions["AbleToScale"]; c.status == "True" && (c.reason == "ScaleDownStabilized" || c.reason == "ScaleUpStabilized") {
@@ -199,8 +199,8 @@ func shortDuration(d time.Duration) string {
 	return text
 }
 
-// notSimulated names what would act on these manifests in a real cluster and
-// did not here.
+// notSimulated lists what would act on these manifests in a real cluster and did not
+// here.
 func (w *world) notSimulated(in Input) []string {
 	kinds := map[string][]string{}
 	custom := w.customKinds()
@@ -260,8 +260,8 @@ func (w *world) notSimulated(in Input) []string {
 	}
 	add("LoadBalancer", "cloud: LoadBalancer Services get no address (%s)")
 	add("implied StorageClass", "storage: StorageClasses that no manifest defines provision at once (%s)")
-	add("implied PriorityClass", "implied: PriorityClasses that no manifest defines, value unknown, 0 taken (%s)")
-	add("implied RuntimeClass", "implied: RuntimeClasses that no manifest defines, overhead and node selector unknown, none taken (%s)")
+	add("implied PriorityClass", "implied: PriorityClasses that no manifest defines, value unknown, 0 assumed (%s)")
+	add("implied RuntimeClass", "implied: RuntimeClasses that no manifest defines, overhead and node selector unknown, none assumed (%s)")
 	add("StorageClass.storage.k8s.io", "storage: provisioners do not run; volumes of their StorageClasses appear at once (%s)")
 	add("Ingress.networking.k8s.io", "ingress controller: Ingresses get no address (%s)")
 	add("NetworkPolicy.networking.k8s.io", "network: policies are stored and not enforced (%s)")

@@ -14,9 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// Removed are the objects that were applied before and are not among those
-// applied after, whatever their API versions. A namespace that objects are
-// still in stays.
+// Removed are the objects that were applied before and are not among those applied
+// after, regardless of API versions. A namespace that still contains objects is kept.
 func Removed(before, after *Applied) []Result {
 	keep := map[identity]bool{}
 	for _, r := range after.Results {
@@ -33,8 +32,8 @@ func Removed(before, after *Applied) []Result {
 	return removed
 }
 
-// Delete deletes objects with background propagation, in the reverse order of
-// creation. What is gone already counts as deleted. The error is a Problems.
+// Delete deletes objects with background propagation, in the reverse order of creation.
+// Objects that do not exist count as deleted. The error is a Problems.
 func (c *Cluster) Delete(ctx context.Context, objects []Result) (*Applied, error) {
 	c.warnings.take()
 	applied := &Applied{}
@@ -67,13 +66,13 @@ func (c *Cluster) Delete(ctx context.Context, objects []Result) (*Applied, error
 	return applied, problems.err()
 }
 
-// deletionTimeout bounds the wait for objects of deleted definitions: those with
-// finalizers may stay for ever.
+// deletionTimeout bounds the wait for objects of deleted definitions: finalizers may
+// keep them forever.
 const deletionTimeout = 10 * time.Second
 
-// definitionsGone returns when the API server has deleted definitions with the
-// objects of their kinds, which it does by itself and some time later, or when the
-// time is up: the plan then shows what is left.
+// definitionsGone returns when the API server has deleted definitions with the objects
+// of their kinds, which it does asynchronously, or at the timeout: the plan then shows
+// what is left.
 func (c *Cluster) definitionsGone(ctx context.Context, deleted []Result) error {
 	for _, r := range deleted {
 		gvk := r.Mapping.GroupVersionKind

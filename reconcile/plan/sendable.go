@@ -12,9 +12,9 @@ import (
 
 var namespaceKind = schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}
 
-// sendable is an object as it is sent: without what only a server may write,
-// and with that held back which cannot be simulated. The note says what was
-// held back; the content is nil where nothing is sent at all.
+// sendable returns an object as it is sent: without what only a server may write, and
+// without what cannot be simulated. The note describes what was left out; the content
+// is nil if nothing is sent.
 //
 // restored undoes every such change for the comparison.
 func sendable(o Object) (content map[string]any, note string) {
@@ -59,8 +59,7 @@ func sendable(o Object) (content map[string]any, note string) {
 	return content, ""
 }
 
-// restored puts back into a captured object what sendable held back, as the
-// manifest has it.
+// restored adds to a captured object what sendable left out, as the manifest has it.
 func restored(content, manifest map[string]any) map[string]any {
 	if manifest == nil || content == nil {
 		return content
@@ -100,8 +99,8 @@ func groupKind(content map[string]any) (group, kind string) {
 	return id.group, id.kind
 }
 
-// sameSpec reports whether two states of an object differ in nothing but its
-// status and the server's bookkeeping.
+// sameSpec reports whether two states of an object differ only in status and
+// server-managed metadata.
 func sameSpec(a, b map[string]any) bool {
 	return reflect.DeepEqual(withoutBookkeeping(a), withoutBookkeeping(b))
 }

@@ -17,12 +17,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// pollEvery is how often a condition is looked at. It is short against the
-// requests of a phase, on a server that has nobody else to serve.
+// pollEvery is how often a condition is checked. It is short compared with the requests
+// of a phase, on a server without other clients.
 const pollEvery = 20 * time.Millisecond
 
-// until calls check until it has no reason left to wait for, or fails, or the
-// time is up.
+// until calls check until it returns no reason to wait, fails, or times out.
 func (a *applying) until(ctx context.Context, check func(context.Context) (reason string, err error)) error {
 	var last string
 	err := wait.PollUntilContextTimeout(ctx, pollEvery, a.options.Timeout, true, func(ctx context.Context) (bool, error) {
@@ -47,11 +46,10 @@ func (a *applying) until(ctx context.Context, check func(context.Context) (reaso
 }
 
 // notYet recognises rejections that end by themselves: the admission plugins of
-// kube-apiserver v1.37.1 read quotas and service accounts from caches of their
-// own, which may be behind what Apply has already waited for
-// (plugin/resourcequota/controller.go "status unknown for quota",
-// plugin/pkg/admission/serviceaccount/admission.go). So do mutating policies the
-// schemas of custom resources, every 5 s
+// kube-apiserver v1.37.1 read quotas and service accounts from caches, which may be
+// behind what Apply has already waited for (plugin/resourcequota/controller.go "status
+// unknown for quota", plugin/pkg/admission/serviceaccount/admission.go). Mutating
+// policies read the schemas of custom resources every 5 s
 // (k8s.io/apiserver/pkg/admission/plugin/policy/mutating/dispatcher.go).
 func notYet(err error) bool {
 	if apierrors.IsServiceUnavailable(err) && strings.Contains(err.Error(), "between when CustomResourceDefinitions are created and when they are available") {
@@ -126,7 +124,7 @@ func (a *applying) served(ctx context.Context, gvk schema.GroupVersionKind, plur
 	})
 }
 
-// waitBefore waits for what the requests of a phase need from the controllers.
+// waitBefore waits for what a phase needs from the controllers.
 func (a *applying) waitBefore(ctx context.Context, phase int, requests []request) error {
 	if phase == phaseQuotas+1 && !a.options.NoQuotaWait {
 		for _, r := range a.applied.Results {
@@ -167,8 +165,8 @@ func (a *applying) serviceAccount(ctx context.Context, ns string) error {
 	})
 }
 
-// quotaKnown returns when the quota's status covers its spec: admission refuses
-// what a quota counts until then.
+// quotaKnown returns when the quota's status covers its spec: until then, admission
+// rejects what the quota counts.
 func (a *applying) quotaKnown(ctx context.Context, r Result) error {
 	u := unstructured.Unstructured{Object: r.Manifest}
 	client := a.cluster.client(r.Mapping, u.GetNamespace())

@@ -12,7 +12,7 @@ import (
 
 // world is the union of both ends, as a forest.
 type world struct {
-	// items are all objects the plan speaks of, sorted by identity.
+	// items are all objects in the plan, sorted by identity.
 	items []*item
 	roots []*item
 	scrub *scrubber
@@ -57,7 +57,8 @@ func newWorld(in Input) *world {
 	}
 	if in.Before != nil {
 		for _, r := range in.Before.Results {
-			// What was never sent cannot be deleted: it is gone with its manifest.
+			// An object that was never sent cannot be deleted: it is removed with its
+			// manifest.
 			if i := at(identityOf(r.object())); r.Action == Skipped && i.result == nil {
 				i.result = &Result{Action: Deleted, Manifest: r.Manifest, Source: r.Source, Mapping: r.Mapping}
 			}
@@ -85,7 +86,7 @@ func newWorld(in Input) *world {
 	return w
 }
 
-// take notes what an apply or delete did to the object.
+// take records the result of an apply or delete for the object.
 func (i *item) take(r *Result, base bool) {
 	if r.Mapping != nil {
 		i.resource = r.Mapping.Resource.Resource
@@ -109,7 +110,7 @@ func (i *item) take(r *Result, base bool) {
 			i.start = r.Manifest // every cluster has it
 		}
 	case i.end == nil && i.start == nil:
-		i.note = "gone again at the end"
+		i.note = "deleted again at the end"
 	case i.end == nil:
 		i.note = "deleted by a controller"
 	}
@@ -120,7 +121,7 @@ func terminating(content map[string]any) bool {
 	return content != nil && (&unstructured.Unstructured{Object: content}).GetDeletionTimestamp() != nil
 }
 
-// deletionNote says what a deletion that did not finish waits for.
+// deletionNote describes what an unfinished deletion waits for.
 func (i *item) deletionNote() string {
 	if !terminating(i.end) || terminating(i.start) {
 		return ""
@@ -135,7 +136,7 @@ func (i *item) deletionNote() string {
 	return "its deletion is not finished"
 }
 
-// keep chooses the objects that belong to the plan.
+// keep selects the objects that belong to the plan.
 func (w *world) keep(known map[identity]*item, in Input) {
 	baseline := map[identity]bool{}
 	for _, o := range in.Baseline.Objects {
@@ -173,8 +174,8 @@ func automanaged(i *item) bool {
 	return labels["kube-aggregator.kubernetes.io/automanaged"] != ""
 }
 
-// adopt gives every object its parent: its owner, or what stands for one where
-// upstream sets no ownerReference.
+// adopt sets every object's parent: its owner, or a substitute if upstream sets no
+// ownerReference.
 func (w *world) adopt() {
 	byUID, byName := map[string]*item{}, map[identity]*item{}
 	for _, i := range w.items {
@@ -243,9 +244,8 @@ func ownersOf(content map[string]any) []string {
 	return owners
 }
 
-// foster finds what an object without owner was made for: a volume for its
-// claim, a claim for its StatefulSet, a namespace's standard objects for the
-// namespace.
+// foster finds what an object without owner was created for: a volume for its claim, a
+// claim for its StatefulSet, a namespace's standard objects for the namespace.
 func (w *world) foster(i *item, byName map[identity]*item, byUID map[string]*item) *item {
 	content := i.content()
 	switch i.typeName() {
@@ -275,7 +275,7 @@ func (w *world) foster(i *item, byName map[identity]*item, byUID map[string]*ite
 	return nil
 }
 
-// claimOf reports whether a StatefulSet makes claims of this name:
+// claimOf reports whether a StatefulSet creates claims of this name:
 // template-set-ordinal.
 func claimOf(set *item, name string) bool {
 	for _, content := range []map[string]any{set.start, set.end} {
