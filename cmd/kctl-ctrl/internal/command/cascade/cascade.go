@@ -12,8 +12,6 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/about"
-	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/cliflags"
-	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/console"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/ownerflags"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/printing"
 	"github.com/kctl-ctrl/kctl-ctrl/render"
@@ -91,43 +89,32 @@ func (o *Options) Run(ctx context.Context) error {
 	if err := o.printer.Complete(o.Out); err != nil {
 		return err
 	}
-	cluster, err := cliflags.OneCluster(o.Cluster, "a deletion is in one cluster")
-	if err != nil {
-		return err
-	}
-	ctx, cancel := console.WithSignals(ctx, o.ErrOut, "stopped")
-	defer cancel()
-	progress := console.NewProgress(o.ErrOut)
-	defer progress.Done()
-	started := o.now()
-	c, err := o.Open(cluster, progress.Line)
-	if err != nil {
-		return err
-	}
-	targets, err := o.Targets(ctx, c)
-	if err != nil {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
+	var cascade document.Cascade
+	found, started := false, o.now()
+	err := o.InOne(ctx, o.IOStreams, "a deletion is in one cluster", func(ctx context.Context, c *ownerflags.Cluster, _ func(string)) error {
+		targets, err := o.Targets(ctx, c)
+		if err != nil {
+			return err
 		}
-		return err
-	}
-	if len(targets) == 0 {
-		progress.Done()
-		if !o.printer.ForPeople() {
-			return o.show(document.Cascade{
+		if found = len(targets) > 0; !found {
+			cascade = document.Cascade{
 				APIVersion: about.APIVersion, Kind: document.CascadeKind, Context: c.ContextName(), Policy: policy, Targets: []state.Ref{},
 				Complete: true, Objects: []document.CascadeObject{}, Cost: c.Cost(),
-			})
+			}
+			return nil
 		}
+		cascade, err = o.play(ctx, c, targets, policy)
+		return explain.Error(err, "read owners")
+	})
+	switch {
+	case err != nil:
+		return err
+	case found:
+		cascade.Cost.Duration = o.now().Sub(started)
+	case o.printer.ForPeople():
 		fmt.Fprintf(o.ErrOut, "No %s found.\n", o.Asked())
 		return nil
 	}
-	cascade, err := o.play(ctx, c, targets, policy)
-	if err != nil {
-		return explain.Error(err, "read owners")
-	}
-	cascade.Cost.Duration = o.now().Sub(started)
-	progress.Done()
 	return o.show(cascade)
 }
 

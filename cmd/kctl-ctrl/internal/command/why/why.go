@@ -18,7 +18,6 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/about"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/cliflags"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/complete"
-	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/console"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/ownerflags"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/printing"
 	"github.com/kctl-ctrl/kctl-ctrl/render"
@@ -130,26 +129,18 @@ func (o *Options) Run(ctx context.Context) error {
 	if err := o.printer.Complete(o.Out); err != nil {
 		return err
 	}
-	cluster, err := cliflags.OneCluster(o.Cluster, "an object is in one cluster")
-	if err != nil {
-		return err
-	}
-	ctx, cancel := console.WithSignals(ctx, o.ErrOut, "stopped")
-	defer cancel()
-	progress := console.NewProgress(o.ErrOut)
-	defer progress.Done()
+	var why document.Why
 	started := o.now()
 	o.Within = o.timeout + time.Second // for requests that take no context
-	c, err := o.Open(cluster, progress.Line)
+	err = o.InOne(ctx, o.IOStreams, "an object is in one cluster", func(ctx context.Context, c *ownerflags.Cluster, progress func(string)) error {
+		answer, err := o.answer(ctx, c, mode, progress)
+		why = answer
+		return err
+	})
 	if err != nil {
 		return err
 	}
-	why, err := o.answer(ctx, c, mode, progress.Line)
-	if err != nil {
-		return explain.Cause(ctx, err)
-	}
 	why.Cost.Duration = o.now().Sub(started)
-	progress.Done()
 	return o.show(why)
 }
 
