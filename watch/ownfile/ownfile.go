@@ -1,4 +1,5 @@
-// Package ownfile makes files that only their user can read.
+// Package ownfile makes files that only their user can read, and files that take no more
+// than a number of bytes.
 package ownfile
 
 import (

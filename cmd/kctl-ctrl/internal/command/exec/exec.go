@@ -53,9 +53,9 @@ type Options struct {
 	active      bool
 	journalFile string
 	// bounded is that file, once it is open.
-	bounded *BoundedFile
+	bounded *ownfile.Bounded
 	// Printed is the file for what the command prints.
-	Printed    *BoundedFile
+	Printed    *ownfile.Bounded
 	OutputFile string
 	screen     bool
 	theme      string
@@ -288,7 +288,7 @@ func (o *Options) report(e *engine.Engine, err error, printer *follow.Printer, r
 	if printer != nil {
 		problem = errors.Join(printer.Summary(e), problem)
 	}
-	for _, file := range []*BoundedFile{o.bounded, o.Printed} {
+	for _, file := range []*ownfile.Bounded{o.bounded, o.Printed} {
 		if file != nil {
 			file.Report(o.ErrOut)
 		}
@@ -320,12 +320,12 @@ func (o *Options) command(args []string, asking *CommandAsking) (*UserCommand, e
 
 // OpenOutput opens the file for what the command prints, which is bounded as the journal
 // file is.
-func (o *Options) OpenOutput(path string) (*BoundedFile, error) {
+func (o *Options) OpenOutput(path string) (*ownfile.Bounded, error) {
 	file, err := ownfile.Create(path, o.Recording.Force)
 	if err != nil {
 		return nil, fmt.Errorf("open the file for what the command prints: %w", err)
 	}
-	o.Printed = &BoundedFile{File: file, Most: o.Recording.Bytes, bytes: true, What: "bytes of what the command printed", From: render.Sanitise(path)}
+	o.Printed = &ownfile.Bounded{File: file, Most: o.Recording.Bytes, Cut: true, What: "bytes of what the command printed", From: render.Sanitise(path)}
 	return o.Printed, nil
 }
 
@@ -351,7 +351,7 @@ func (o *Options) journalOut() (io.WriteCloser, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the file for the journal: %w", err)
 	}
-	o.bounded = &BoundedFile{File: file, Most: o.Recording.Bytes, What: "entries", From: "the journal file"}
+	o.bounded = &ownfile.Bounded{File: file, Most: o.Recording.Bytes, What: "entries", From: "the journal file"}
 	return journalFile{render.Inert(o.bounded), o.bounded}, nil
 }
 

@@ -1,4 +1,4 @@
-package exec
+package ownfile
 
 import (
 	"fmt"
@@ -7,15 +7,15 @@ import (
 	"sync"
 )
 
-// BoundedFile is a file that takes no more than a number of bytes. What does not fit
+// Bounded is a file that takes no more than a number of bytes. What does not fit
 // is left out as a whole, and so is what comes after it.
-type BoundedFile struct {
+type Bounded struct {
 	File *os.File
 	Most int64
 	// What is counted in it, and where that is missing from.
 	What, From string
-	// bytes: it is no sequence of entries. It is cut at its bound.
-	bytes bool
+	// Cut: it is no sequence of entries. It is cut at its bound.
+	Cut bool
 
 	mu      sync.Mutex
 	written int64
@@ -23,12 +23,12 @@ type BoundedFile struct {
 }
 
 // Write implements io.Writer.
-func (b *BoundedFile) Write(p []byte) (int, error) {
+func (b *Bounded) Write(p []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	fits := p
 	if left := b.Most - b.written; int64(len(p)) > left || b.dropped > 0 {
-		if fits = nil; b.bytes {
+		if fits = nil; b.Cut {
 			fits = p[:max(0, min(left, int64(len(p))))]
 		}
 	}
@@ -37,7 +37,7 @@ func (b *BoundedFile) Write(p []byte) (int, error) {
 	switch {
 	case err != nil:
 		return n, err
-	case b.bytes:
+	case b.Cut:
 		b.dropped += len(p) - n
 	case fits == nil:
 		b.dropped++
@@ -46,7 +46,7 @@ func (b *BoundedFile) Write(p []byte) (int, error) {
 }
 
 // Report says what is missing from the file.
-func (b *BoundedFile) Report(out io.Writer) {
+func (b *Bounded) Report(out io.Writer) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.dropped > 0 {
@@ -55,4 +55,4 @@ func (b *BoundedFile) Report(out io.Writer) {
 }
 
 // Close implements io.Closer.
-func (b *BoundedFile) Close() error { return b.File.Close() }
+func (b *Bounded) Close() error { return b.File.Close() }
