@@ -198,7 +198,7 @@ func planLines(p port.ActivePlan, e *page.Env, w int) []widget.Line {
 // stand reads what is typed after ":active".
 func (m *model) stand(rest string) tea.Cmd {
 	if m.env.Standing().Phase != state.ActiveOff {
-		return page.Complain("this process stands for election already: :observe ends that")
+		return page.Complain("this process already takes part in leader election: :observe ends that")
 	}
 	loops := strings.FieldsFunc(rest, func(r rune) bool { return r == ',' || r == ' ' })
 	return m.prepare(slices.Compact(loops))
@@ -207,7 +207,7 @@ func (m *model) stand(rest string) tea.Cmd {
 // noStepDown says why there is nothing to end.
 func (m *model) noStepDown() string {
 	if m.env.Standing().Phase == state.ActiveOff {
-		return "this process does not stand for election"
+		return "this process does not take part in leader election"
 	}
 	return m.env.Without(m.env.Active != nil)
 }

@@ -108,7 +108,7 @@ func TestActiveIsRefused(t *testing.T) {
 	s := newScreen(t, Options{Parts: page.Parts{Active: f}}, elected(state.ModeDryRunClient), 80, 24)
 	s.press("L").golden("active-refused-80x24")
 	s.press("esc")
-	f.Again = "this process has led, and a process leads only once: start kctl-ctrl anew"
+	f.Again = "a process can lead only once: restart kctl-ctrl"
 	s.press("L").has("Lead: not now: this process has led")
 	s.press(":", "type:active", "enter").has("active: not now: this process has led")
 	sandbox := newScreen(t, Options{}, shop(t, 0), 80, 24)

@@ -168,5 +168,5 @@ func TestReplayShowsControls(t *testing.T) {
 	s.has("HELD write").press("u").has("HELD for", "before a write of a key that matches shop/*").press("esc")
 	s.press("A").has("create pods shop/web-1").press("y").has("this is a recording").press("esc")
 	s.press("1").has("PAUSED")
-	s.press("8").has("BREAK 1: held before the write: create pods shop/web-1", "BRAKE: no write leaves any more")
+	s.press("8").has("BREAK 1: held before the write: create pods shop/web-1", "CIRCUIT BREAKER: no writes until it is released")
 }

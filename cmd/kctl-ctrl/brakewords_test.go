@@ -40,7 +40,7 @@ func TestBrakeLine(t *testing.T) {
 				said = state.DescribeParts(e).Text
 			}
 		}
-		if want := "BRAKE: no write leaves any more, until it is released: " + c.want; said != want {
+		if want := "CIRCUIT BREAKER: no writes until it is released: " + c.want; said != want {
 			t.Errorf("%s: %q, want %q", name, said, want)
 		}
 		engineflags.ShutDown(s, os.Stderr)

@@ -122,7 +122,7 @@ func handOver(t *testing.T, c *contested, prefix string) {
 		lose.do(leads)
 		leads.exits(t, lose.code)
 		next.says(t, "acquired")
-		next.says(t, "1 loop runs: deployment")
+		next.says(t, "1 controller runs: deployment")
 		await(t, "the next one writes", func() bool {
 			v := rule(c.requests(t), shortDeadline)
 			return v.terms[len(v.terms)-1] == next.name

@@ -52,7 +52,7 @@ func TestWhatHasChangedWhileStandingBy(t *testing.T) {
 			leads.exits(t, exit.OK)
 			p.says(t, "acquired")
 			p.exits(t, exit.Failed)
-			if said := p.stderr.String(); !strings.Contains(said, "the lease was acquired, and is given back: ") || !strings.Contains(said, change.says) {
+			if said := p.stderr.String(); !strings.Contains(said, "the lease was acquired and is released again: ") || !strings.Contains(said, change.says) {
 				t.Errorf("it said %q", said)
 			}
 			for _, r := range c.requests(t) {

@@ -51,7 +51,7 @@ func stopAndWake(t *testing.T, c *contested, round int) (under int) {
 	// Names of their own: what they had under way must not be counted to others.
 	asleep, awake := c.way(t, fmt.Sprintf("asleep-%d", round)), c.way(t, fmt.Sprintf("awake-%d", round))
 	leader := asleep.start(t, loops...)
-	leader.says(t, "1 loop runs: deployment")
+	leader.says(t, "1 controller runs: deployment")
 	next := awake.start(t, loops...)
 	next.says(t, " leads since ")
 	await(t, "the leader writes", func() bool { return rule(c.requests(t), shortDeadline).writes[asleep.name] > 10 })
@@ -61,7 +61,7 @@ func stopAndWake(t *testing.T, c *contested, round int) (under int) {
 	await(t, "the leader has stopped", func() bool { return stopped(t, leader.Process.Pid) })
 	began := time.Now()
 	next.says(t, "acquired")
-	next.says(t, "1 loop runs: deployment")
+	next.says(t, "1 controller runs: deployment")
 	await(t, "the next one writes", func() bool { return rule(c.requests(t), shortDeadline).writes[awake.name] > 0 })
 	_ = leader.Process.Signal(syscall.SIGCONT)
 	leader.exits(t, exit.Lost)

@@ -78,14 +78,14 @@ func TestAskedExecBrake(t *testing.T) {
 	}
 	lines := bufio.NewScanner(stderr)
 	for round := 1; round <= 2; round++ { // five writes, two by two
-		programtest.Until(t, lines, "BRAKE: no write leaves any more")
+		programtest.Until(t, lines, "CIRCUIT BREAKER: no writes until it is released")
 		if wrote := p.wrote(t, "plain-operator"); len(wrote) != 2*round {
 			t.Errorf("the server has had %q when the brake came on, want %d writes", wrote, 2*round)
 		}
 		if err := command.Process.Signal(syscall.SIGUSR1); err != nil {
 			t.Fatal(err)
 		}
-		programtest.Until(t, lines, "the brake was released by SIGUSR1")
+		programtest.Until(t, lines, "the circuit breaker was released by SIGUSR1")
 	}
 	for lines.Scan() {
 	}

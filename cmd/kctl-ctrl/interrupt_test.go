@@ -29,7 +29,7 @@ func BenchmarkInterrupt(b *testing.B) {
 			}
 			_ = in.Close()
 			var said bytes.Buffer
-			programtest.ReadUntil(b, out, &said, "2 loops run")
+			programtest.ReadUntil(b, out, &said, "2 controllers run")
 			begin := time.Now()
 			_ = command.Process.Signal(os.Interrupt)
 			programtest.ReadUntil(b, out, &said, "stopping the loops")

@@ -43,7 +43,7 @@ func TestStandingBy(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := w.start(t, append(c.args, "--controllers=deployment")...)
-			p.says(t, "started: standing by to be active")
+			p.says(t, "started: active once elected")
 			p.says(t, "node-1_real leads since ")
 			if c.args == nil {
 				_ = p.Process.Signal(os.Interrupt)
@@ -92,7 +92,7 @@ func TestRecordSaysThatItIsActive(t *testing.T) {
 	if err := p.Run(); err != nil {
 		t.Fatalf("%v: %s", err, said.String())
 	}
-	for _, want := range []string{"started: standing by to be active, context contested", "of kube-controller-manager's loops nobody runs these", "acquired: ", "released", "recorded "} {
+	for _, want := range []string{"started: active once elected, context contested", "no process runs these controllers of kube-controller-manager", "acquired: ", "released", "recorded "} {
 		if !strings.Contains(said.String(), want) {
 			t.Errorf("nothing of %q on standard error:\n%s", want, said.String())
 		}
@@ -121,7 +121,7 @@ func TestClosedPipeGivesTheLeaseBack(t *testing.T) {
 	if err := p.Start(); err != nil {
 		t.Fatal(err)
 	}
-	programtest.Until(t, bufio.NewScanner(out), "1 loop runs: deployment")
+	programtest.Until(t, bufio.NewScanner(out), "1 controller runs: deployment")
 	_ = out.Close()
 	_ = p.Wait()
 	if code := p.ProcessState.ExitCode(); code != exit.Interrupted || said.String() != "" {
@@ -139,7 +139,7 @@ func TestTooManyRequestsForTheLease(t *testing.T) {
 	parallel(t)
 	c := newContested(t)
 	p := c.way(t, "a").start(t, "--controllers=deployment")
-	p.says(t, "1 loop runs: deployment")
+	p.says(t, "1 controller runs: deployment")
 	refused := 0
 	p.set(func(w http.ResponseWriter, r *http.Request) bool {
 		if !isLease(r) || refused > 0 {

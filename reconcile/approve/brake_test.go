@@ -49,7 +49,7 @@ func TestWritesPerMinutePutTheBrakeOn(t *testing.T) {
 	if err := errors.Join(<-done, <-second); err != nil {
 		t.Error(err)
 	}
-	if said := w.said(); !strings.Contains(said, "BRAKE: no write leaves any more, until it is released: the limit of 3 writes") || !strings.Contains(said, "the brake was released by the test") {
+	if said := w.said(); !strings.Contains(said, "CIRCUIT BREAKER: no writes until it is released: the limit of 3 writes") || !strings.Contains(said, "the circuit breaker was released by the test") {
 		t.Errorf("the journal says\n%s", said)
 	}
 }

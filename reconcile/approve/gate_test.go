@@ -35,7 +35,7 @@ func TestNothingLeavesWithoutAYes(t *testing.T) {
 	if got := w.last().Approval; got != "the user" {
 		t.Errorf("recorded as approved by %q", got)
 	}
-	if want := "question 1: create pods shop/web-1\nquestion 1: approved by the user"; w.said() != want {
+	if want := "approval 1: create pods shop/web-1\napproval 1: approved by the user"; w.said() != want {
 		t.Errorf("the journal says\n%s", w.said())
 	}
 	if err := w.gate.Answer(q.ID, state.AnswerYes); !errors.Is(err, ErrNoQuestion) {
@@ -67,7 +67,7 @@ func TestSkipIsAnErrorInsideTheServer(t *testing.T) {
 	if got.Result != state.WriteRefused || got.Status != http.StatusInternalServerError || got.Approval != "" || got.Object.Name != "web-1" {
 		t.Errorf("recorded %+v", got)
 	}
-	if !strings.Contains(w.said(), "question 2: rejected by the user") {
+	if !strings.Contains(w.said(), "approval 2: rejected by the user") {
 		t.Errorf("the journal says\n%s", w.said())
 	}
 }
@@ -156,7 +156,7 @@ func TestAGivenUpRequestIsWithdrawn(t *testing.T) {
 	if err := w.gate.Answer(q.ID, state.AnswerYes); !errors.Is(err, ErrNoQuestion) {
 		t.Error(err)
 	}
-	if w.left() != "" || !strings.Contains(w.said(), "question 1: withdrawn") {
+	if w.left() != "" || !strings.Contains(w.said(), "approval 1: withdrawn") {
 		t.Errorf("the journal says\n%s", w.said())
 	}
 }

@@ -108,7 +108,7 @@ func New(cfg Config) (*Manager, error) {
 	case cfg.REST == nil:
 		return nil, errors.New("create controller manager: no REST configuration")
 	case cfg.Impersonate && cfg.REST.Impersonate.UserName != "":
-		return nil, fmt.Errorf("the loops cannot impersonate their accounts while %q is impersonated: a request acts as one user", cfg.REST.Impersonate.UserName)
+		return nil, fmt.Errorf("the controllers cannot impersonate their accounts while %q is impersonated: a request acts as one user", cfg.REST.Impersonate.UserName)
 	}
 	cfg.InformerName = cmp.Or(cfg.InformerName, "kctl-ctrl")
 	descriptors := Descriptors()

@@ -69,7 +69,7 @@ func withheld() (sections, flags map[string]string) {
 		"authorization":    "kctl-ctrl serves no secure port",
 		"debugging":        "kctl-ctrl serves no secure port",
 		"metrics":          "kctl-ctrl serves metrics as they are",
-		"logs":             "the loops' log goes where kctl-ctrl puts it",
+		"logs":             "kctl-ctrl writes the controllers' log itself",
 		"leader-migration": cloud,
 		"deprecated":       obsolete,
 		"misc":             connect,
@@ -102,7 +102,7 @@ func withheld() (sections, flags map[string]string) {
 		"allow-untagged-cloud":         obsolete,
 		"node-sync-period":             obsolete,
 
-		"use-service-account-credentials": "upstream mints service account tokens for it; --impersonate-controllers has the loops act as the same accounts",
+		"use-service-account-credentials": "upstream mints service account tokens for it; --impersonate-controllers makes the controllers act as the same accounts",
 		"controller-shutdown-timeout":     elsewhere,
 		"emulated-version":                elsewhere,
 		"min-compatibility-version":       "it concerns the API server",

@@ -32,7 +32,7 @@ func (e *Engine) decide(d Approvals) {
 	e.approvals.gate = approve.New(options)
 	e.journal.OnControlLoss(e.approvals.gate.Restate)
 	if !d.Ask && d.Signalled {
-		e.Note("approve", "what no rule of the policy allows is skipped; SIGUSR1 to process %d releases the brake, should it come on", os.Getpid())
+		e.Note("approve", "writes that no rule of the policy allows are skipped; SIGUSR1 to process %d releases the circuit breaker", os.Getpid())
 	}
 }
 

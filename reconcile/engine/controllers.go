@@ -50,9 +50,9 @@ func (e *Engine) StartControllers(ctx context.Context, c controllers.Config) err
 // that were asked for.
 func describe(statuses []state.ControllerChanged) string {
 	on, off := sortControllers(statuses)
-	text := fmt.Sprintf("%d loops run", len(on))
+	text := fmt.Sprintf("%d controllers run", len(on))
 	if len(on) == 1 {
-		text = "1 loop runs"
+		text = "1 controller runs"
 	}
 	if len(on) > 0 && len(on) <= 8 {
 		text += ": " + strings.Join(on, ", ")
@@ -87,9 +87,9 @@ func noneRuns(statuses []state.ControllerChanged) error {
 	if len(on) > 0 || len(off) == 0 {
 		return nil
 	}
-	text := "no loop runs: " + state.Few(off, ", ")
+	text := "no controller runs: " + state.Few(off, ", ")
 	if len(Forbidden(statuses)) > 0 {
-		text += ": ask for a role that allows it: 'rbac' prints the least one, and what of it you lack"
+		text += ": ask for a role that allows it: 'rbac' prints the minimal Role and your missing permissions"
 	}
 	return errors.New(text)
 }

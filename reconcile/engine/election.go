@@ -73,7 +73,7 @@ func (e *Engine) startElected(ctx context.Context) error {
 	started := e.started(state.ModeActive, c.Context, t.Version)
 	started.Elected = true
 	e.journal.Record(started)
-	e.progress("standing for election")
+	e.progress("joining leader election")
 	e.stops.add(t.End)
 	bounded, cancel := ctx, context.CancelFunc(func() {})
 	if c.Election.Bound != nil {

@@ -184,7 +184,7 @@ func (h *Host) one(ctx context.Context, store *tap.Store, q attach.CacheQuery, v
 	if !store.Synced {
 		return fmt.Errorf("the informer of %s has not synced: whether there is %s is not known", store.Kind.Type(), ref.Key())
 	}
-	return &attach.NotFoundError{Text: fmt.Sprintf("%s %s is not in the cache of the loops", store.Kind.Type(), ref.Key())}
+	return &attach.NotFoundError{Text: fmt.Sprintf("%s %s is not in the controllers' cache", store.Kind.Type(), ref.Key())}
 }
 
 // CompareHeld holds one object of a store against the server's.
@@ -234,7 +234,7 @@ func (h *Host) store(typ string) (*tap.Store, error) {
 		}
 		typ = resource.String()
 	}
-	return nil, &attach.NotFoundError{Text: fmt.Sprintf("no loop of %s has an informer for %q: 'get informers' lists them", h.Process().Source, typ)}
+	return nil, &attach.NotFoundError{Text: fmt.Sprintf("no controller of %s has an informer for %q: 'get informers' lists them", h.Process().Source, typ)}
 }
 
 // BestStore finds the informer of a type. It takes the group as given, or where there is none the first of any.

@@ -158,7 +158,7 @@ func (a *Leadership) Begin(ctx context.Context, names []string, typed string) er
 	a.mu.Lock()
 	if a.is.Phase != state.ActiveOff || a.closing {
 		a.mu.Unlock()
-		return errors.New("this process stands for election already")
+		return errors.New("this process already takes part in leader election")
 	}
 	a.stands(state.ActiveChanged{Phase: state.ActiveCandidate})
 	a.mu.Unlock()
@@ -215,7 +215,7 @@ func (a *Leadership) replaceLoops(ctx context.Context, t *lead.Tenure) error {
 	stopping, cancel := context.WithTimeout(ctx, stepDownWithin)
 	defer cancel()
 	if err := a.e.Manager().Stop(stopping); err != nil {
-		return fmt.Errorf("stop the loops that run dry: %w", err)
+		return fmt.Errorf("stop the dry-run controllers: %w", err)
 	}
 	a.e.tap.Forget()
 	a.e.journal.Record(a.e.started(state.ModeActive, t.Context, t.Version))
@@ -235,10 +235,10 @@ func (a *Leadership) conclude(t *lead.Tenure, reason error, acquired bool) {
 	switch err := a.observe(ending, t); {
 	case !acquired: // nothing has changed
 	case err != nil:
-		again = "start kctl-ctrl anew: " + oneLine(err)
+		again = "restart kctl-ctrl: " + oneLine(err)
 		a.e.journal.Record(state.Note{Source: "election", Warning: true, Text: oneLine(err)})
 	default:
-		again = "this process has led, and a process leads only once: start kctl-ctrl anew"
+		again = "a process can lead only once: restart kctl-ctrl"
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -273,7 +273,7 @@ func (a *Leadership) observe(ctx context.Context, t *lead.Tenure) error {
 	case closing:
 		return nil
 	case !old.Ended():
-		return errors.New("loops have not ended in time; the gate of their writes is shut")
+		return errors.New("controllers did not stop in time; their writes are blocked")
 	}
 	a.e.tap.Forget()
 	a.e.connection.set(a.dry, a.dryMode)
@@ -291,7 +291,7 @@ func (a *Leadership) observe(ctx context.Context, t *lead.Tenure) error {
 func (a *Leadership) End(ctx context.Context) error {
 	over := a.end(errSteppedDown)
 	if over == nil {
-		return errors.New("this process does not stand for election")
+		return errors.New("this process does not take part in leader election")
 	}
 	for _, c := range a.e.Manager().Statuses() {
 		if c.Status == state.ControllerRunning || c.Status == state.ControllerStarting {
@@ -329,7 +329,7 @@ func (a *Leadership) stop(ctx context.Context) error {
 	case <-over:
 		return nil
 	case <-ctx.Done():
-		return fmt.Errorf("give the lease back: %w; it expires by itself", context.Cause(ctx))
+		return fmt.Errorf("release the lease: %w; it expires on its own", context.Cause(ctx))
 	}
 }
 

@@ -93,7 +93,7 @@ func (e *Engine) whatRuns() string {
 	if e.spec.Scheduler {
 		return scheduler.Name
 	}
-	return "the loops"
+	return "the controllers"
 }
 
 // Component are the controllers' options as they were completed at the start on a

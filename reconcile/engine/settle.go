@@ -71,7 +71,7 @@ func (e *Engine) WaitSettled(ctx context.Context, timeout time.Duration) ([]sett
 		}
 		e.noteUnscheduled()
 		e.noteExpectations()
-		e.Note("settle", "the loops have come to rest")
+		e.Note("settle", "all queues are idle")
 		return later, nil
 	case errors.Is(err, context.DeadlineExceeded) && errors.As(err, &moving):
 		return later, &settle.UnsettledError{Reasons: moving.Busy, Total: moving.Total()}

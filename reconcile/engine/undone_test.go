@@ -12,10 +12,10 @@ func TestDescribeUndone(t *testing.T) {
 		namespace string
 	}{
 		"": {},
-		"while this process leads, of kube-controller-manager's loops nobody runs these 2: job, node-lifecycle": {
+		"while this process leads, no process runs these controllers of kube-controller-manager (2): job, node-lifecycle": {
 			undone: []string{"job-controller", "node-lifecycle-controller"},
 		},
-		"while this process leads, all namespaces but shop are left alone by everybody; of kube-controller-manager's loops nobody runs these 1: job": {
+		"while this process leads, all namespaces but shop are not reconciled by any controller; no process runs these controllers of kube-controller-manager (1): job": {
 			undone: []string{"job-controller"}, namespace: "shop",
 		},
 	} {

@@ -80,7 +80,7 @@ func GrantLease(server string, c Confirmation, namespace, name string) (LeaseGra
 		return LeaseGrant{}, err
 	}
 	if namespace == "" || name == "" {
-		return LeaseGrant{}, fmt.Errorf("grant an election: %q is no lease", namespace+"/"+name)
+		return LeaseGrant{}, fmt.Errorf("grant an election: %q is not a lease", namespace+"/"+name)
 	}
 	return LeaseGrant{server: origin, namespace: namespace, name: name}, nil
 }

@@ -37,8 +37,8 @@ func (t *Tap) Forget() {
 	}
 	slices.Sort(names)
 	for _, name := range slices.Compact(names) {
-		t.rec.Record(state.Gap{Informer: name, Reason: "its loops were stopped: what is deleted before they are started again is not seen to go"})
-		t.rec.Record(state.InformerChanged{Informer: name, Status: state.InformerStopped, Reason: "its loops were stopped"})
+		t.rec.Record(state.Gap{Informer: name, Reason: "its controllers were stopped: deletions are not seen until they are started again"})
+		t.rec.Record(state.InformerChanged{Informer: name, Status: state.InformerStopped, Reason: "its controllers were stopped"})
 	}
 	t.changed.notify()
 }

@@ -138,7 +138,7 @@ func innerOf[K comparable](f reflect.Value) (reflect.Value, error) {
 func sameQueue[K comparable](queue reflect.Type) error {
 	get, ok := queue.MethodByName("Get")
 	if !ok || get.Type.NumOut() != 2 {
-		return fmt.Errorf("%v is no queue", queue)
+		return fmt.Errorf("%v is not a queue", queue)
 	}
 	key, mirrorKey := get.Type.Out(0), reflect.TypeFor[K]()
 	if err := sameMethods(queue, mirrorOf[K](flavourOf(queue)), key, mirrorKey); err != nil {

@@ -292,21 +292,21 @@ func describeControl(e Event) (Description, bool) {
 	case KeyRetried:
 		return key(e.Controller, e.Queue, e.Key, "made ready at once by the user")
 	case WriteHeld:
-		text := fmt.Sprintf("question %d: %s", e.ID, e.Text)
+		text := fmt.Sprintf("approval %d: %s", e.ID, e.Text)
 		if e.Braked {
-			text += ", approved, waits for the brake"
+			text += ", approved, waits for the circuit breaker"
 		}
 		return Description{Source: e.Controller, Subject: e.Cause.Key, Text: text}, true
 	case WriteDecided:
-		return Description{Source: e.Controller, Text: fmt.Sprintf("question %d: %s", e.ID, describeDecision(e))}, true
+		return Description{Source: e.Controller, Text: fmt.Sprintf("approval %d: %s", e.ID, describeDecision(e))}, true
 	case ApprovalGiven:
-		return Description{Source: e.Controller, Text: fmt.Sprintf("question %d: approved by the user, with %s", e.ID, e.Covers)}, true
+		return Description{Source: e.Controller, Text: fmt.Sprintf("approval %d: approved by the user, with %s", e.ID, e.Covers)}, true
 	case ApprovalsWithdrawn:
 		return Description{Source: "approve", Text: fmt.Sprintf("the user has withdrawn %s: %s", count(e.Count, "approval", "approvals"), e.Covered)}, true
 	case BreakerChanged:
-		text := "the brake was released by " + e.By
+		text := "the circuit breaker was released by " + e.By
 		if e.Tripped {
-			text = "BRAKE: no write leaves any more, until it is released: " + strings.Join(append([]string{e.Reason}, e.Means...), "; ")
+			text = "CIRCUIT BREAKER: no writes until it is released: " + strings.Join(append([]string{e.Reason}, e.Means...), "; ")
 		}
 		return Description{Source: "approve", Text: text}, true
 	case ActiveChanged:

@@ -164,7 +164,7 @@ func describeCheckpoint(e Checkpoint) string {
 func describeSession(e SessionStarted) string {
 	parts := []string{string(e.Mode)}
 	if e.Elected {
-		parts[0] = "standing by to be " + parts[0]
+		parts[0] += " once elected"
 	}
 	if e.Sandbox {
 		parts = append(parts, "sandbox")
@@ -177,7 +177,7 @@ func describeSession(e SessionStarted) string {
 	if e.Server != "" {
 		parts = append(parts, "server "+e.Server)
 	}
-	return fmt.Sprintf("started: %s (kctl-ctrl %s, loops of Kubernetes %s)", strings.Join(parts, ", "), e.Version, e.Kubernetes)
+	return fmt.Sprintf("started: %s (kctl-ctrl %s, controllers of Kubernetes %s)", strings.Join(parts, ", "), e.Version, e.Kubernetes)
 }
 
 func describeController(e ControllerChanged) string {
@@ -228,9 +228,9 @@ func because(c Cause) string {
 }
 
 func describeTaken(e KeyTaken) string {
-	text := fmt.Sprintf("taken as sync %d after %s", e.Sync, Short(e.Waited))
+	text := fmt.Sprintf("dequeued after %s (sync %d)", Short(e.Waited), e.Sync)
 	if e.Causes > 1 {
-		text += fmt.Sprintf(", %d additions in one", e.Causes)
+		text += fmt.Sprintf(", added %d times", e.Causes)
 	}
 	return text + because(e.Cause)
 }
@@ -290,7 +290,7 @@ func describeLease(e LeaseChanged) string {
 	case e.Deleted:
 		return "deleted"
 	case e.Holder == "":
-		return "held by nobody"
+		return "not held"
 	}
 	text := "held by " + e.Holder
 	if !e.RenewTime.IsZero() {

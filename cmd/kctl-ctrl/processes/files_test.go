@@ -25,7 +25,7 @@ func TestNothingIsOpenToOthers(t *testing.T) {
 		h := newHouse(t)
 		run := h.program(t, "run", "--sandbox", "--nodes=1", "--controllers=deployment,replicaset", "--record=plain.jsonl", "--log-file=own.log")
 		underUmask(run, "000")
-		end := beginning(t, run, "2 loops run")
+		end := beginning(t, run, "2 controllers run")
 		h.checkPrivate(t, "run")
 		checkPorts(t, run.Process.Pid, 1)
 		if said := end(); run.ProcessState.ExitCode() != exitOK || !strings.Contains(said, "stopping the loops") {

@@ -44,10 +44,10 @@ func TestInterruptIsAnsweredFirst(t *testing.T) {
 	}
 	_ = in.Close()
 	var said bytes.Buffer
-	programtest.ReadUntil(t, out, &said, "1 loop runs: deployment")
+	programtest.ReadUntil(t, out, &said, "1 controller runs: deployment")
 	freeze(t, command.Process.Pid)
 	_ = command.Process.Signal(os.Interrupt)
 	_, _ = io.Copy(&said, out)
 	_ = command.Wait()
-	programtest.InOrder(t, said.String(), "1 loop runs: deployment", "stopping the loops", "1 controller ")
+	programtest.InOrder(t, said.String(), "1 controller runs: deployment", "stopping the loops", "1 controller ")
 }

@@ -39,7 +39,7 @@ func killAndLook(t *testing.T, times int) {
 			want = 3 // with the command, which does not go on without its guard
 		} else {
 			command = h.program(t, "run", "--sandbox", "--nodes=1", "--controllers=deployment,replicaset")
-			beginning(t, command, "2 loops run")
+			beginning(t, command, "2 controllers run")
 		}
 		all := family(t, command.Process.Pid)
 		if len(all) < want {
@@ -66,7 +66,7 @@ func killAndLook(t *testing.T, times int) {
 		}
 	}
 	command := h.program(t, "run", "--sandbox", "--nodes=0", "--controllers=deployment")
-	beginning(t, command, "1 loop runs: deployment")()
+	beginning(t, command, "1 controller runs: deployment")()
 	if left := h.added(t, before); len(left) > 0 {
 		t.Errorf("the next start and end left %q", left)
 	}

@@ -40,7 +40,7 @@ func TestReadme(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%s: %v\n%s", run[0], err, out)
 	}
-	loops := regexp.MustCompile(`controllers +([0-9]+) loops run`).FindSubmatch(out)
+	loops := regexp.MustCompile(`controllers +([0-9]+) controllers run`).FindSubmatch(out)
 	claimed := regexp.MustCompile(`([0-9]+) controllers`).FindSubmatch(text)
 	if loops == nil || claimed == nil || !bytes.Equal(loops[1], claimed[1]) {
 		t.Errorf("the README claims %q, the program says %q", claimed, loops)
@@ -71,7 +71,7 @@ func TestInterrupt(t *testing.T) {
 			t.Parallel()
 			command := programtest.Program(t, "run", "--controllers=deployment", "--kubeconfig", onShared(t))
 			lines, stdout, stderr := programtest.Started(t, command)
-			programtest.Until(t, lines, "1 loop runs: deployment")
+			programtest.Until(t, lines, "1 controller runs: deployment")
 			begin := time.Now()
 			if err := command.Process.Signal(signal); err != nil {
 				t.Fatal(err)

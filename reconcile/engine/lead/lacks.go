@@ -23,7 +23,7 @@ type LackingError struct {
 }
 
 func (e *LackingError) Error() string {
-	who := "these loops do"
+	who := "these controllers do"
 	if e.Scheduler {
 		who = "kube-scheduler does"
 	}

@@ -97,7 +97,7 @@ func (t *Tenure) stillMay(ctx context.Context) error {
 		now = said.Version
 	}
 	if err != nil {
-		return explain.Cause(ctx, fmt.Errorf("the lease was acquired, and is given back: %w", err))
+		return explain.Cause(ctx, fmt.Errorf("the lease was acquired and is released again: %w", err))
 	}
 	if now != before {
 		t.Recorder.Record(state.Note{Source: "election", Text: state.OneLine(fmt.Sprintf("the API server is %s now; it was %s before the wait for the lease", now, before))})

@@ -13,7 +13,7 @@ import (
 // the lease is taken, while it can still be thought better of.
 func (c *Candidacy) warnOfUndone() error {
 	if c.Scheduler {
-		c.Recorder.Record(state.Note{Source: "election", Warning: true, Text: "while this process leads, upstream's default profile places pods, and what the configuration of a kube-scheduler that stands by adds to it (profiles, plugins, extenders) is done by nobody"})
+		c.Recorder.Record(state.Note{Source: "election", Warning: true, Text: "while this process leads, upstream's default profile places pods; a standby kube-scheduler's own profiles, plugins and extenders are not used"})
 		return nil
 	}
 	undone, err := controllers.Undone(c.Component, c.Namespace)
@@ -30,14 +30,14 @@ func (c *Candidacy) warnOfUndone() error {
 func DescribeUndone(undone []string, namespace string) string {
 	var parts []string
 	if namespace != "" {
-		parts = append(parts, "all namespaces but "+namespace+" are left alone by everybody")
+		parts = append(parts, "all namespaces but "+namespace+" are not reconciled by any controller")
 	}
 	if len(undone) > 0 {
 		names := make([]string, len(undone))
 		for i, name := range undone {
 			names[i] = state.ShortName(name)
 		}
-		parts = append(parts, fmt.Sprintf("of kube-controller-manager's loops nobody runs these %d: %s", len(names), strings.Join(names, ", ")))
+		parts = append(parts, fmt.Sprintf("no process runs these controllers of kube-controller-manager (%d): %s", len(names), strings.Join(names, ", ")))
 	}
 	if len(parts) == 0 {
 		return ""
