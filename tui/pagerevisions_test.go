@@ -188,7 +188,7 @@ func TestRevisionsAskAgain(t *testing.T) {
 	f.lists[0].Items[2].Pods = append(slices.Clone(f.lists[0].Items[2].Pods), "web-h4-c")
 	f.lists[0].Items[2].PodCount = 3
 	pass(5*time.Second, "of shop/web")
-	s.has("- Deployment/web           3")
+	s.has("- Deployment/web       3")
 	pass(5*time.Second, "")
 	pass(50*time.Second, "list|of shop/web")
 }

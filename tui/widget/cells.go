@@ -37,12 +37,19 @@ func (c Cell) Text() string {
 	return out.String()
 }
 
-// bothEnds cuts a cell of one span in its middle.
-func (c Cell) bothEnds(width int) Cell {
+// bothEnds cuts a cell of one span in its middle: first in the beginning of so many
+// bytes that it shares with those around it.
+func (c Cell) bothEnds(width, shared int) Cell {
 	if len(c) != 1 {
 		return c
 	}
-	return Cell{c[0].Style.Of(render.CutMiddle(render.Sanitise(c[0].Text), width))}
+	text := render.Sanitise(c[0].Text)
+	if excess := render.Width(text) - width; excess > 0 && shared > 1 && shared < len(text) {
+		// The shared beginning gives way by one cell more than is too much, for the sign.
+		head := render.Truncate(text[:shared], max(render.Width(text[:shared])-excess, 1))
+		text = head + text[shared:]
+	}
+	return Cell{c[0].Style.Of(render.CutMiddle(text, width))}
 }
 
 // Draw gives the cell in exactly width cells of a terminal. Over replaces the

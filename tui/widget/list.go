@@ -21,8 +21,8 @@ type Rows interface {
 type Column struct {
 	Title string
 	Right bool
-	// Min and max bound its width; what is left over goes to the columns with
-	// the largest grow, which have no max.
+	// Min and Max bound its width. What is left over goes to the first column that
+	// grows and has no Max; where there is too little, those that grow are cut.
 	Min, Max int
 	Grow     bool
 	// Ends: what does not fit is cut out of its middle, as both ends say more, such
@@ -30,6 +30,9 @@ type Column struct {
 	Ends bool
 	// Aging: it changes with the time alone, and is left out of plain lines.
 	Aging bool
+	// Want is up to which width its content is not cut as long as there are columns
+	// that may be dropped instead.
+	Want int
 	// Drop: on a narrow screen columns go in this order, 1 first; 0 never.
 	Drop int
 }
@@ -183,9 +186,10 @@ func (l List) View(t *Theme, r Rows, w, h int, empty string) []string {
 	for i, c := range l.Columns {
 		titles[i] = Word(c.Title, Title)
 	}
-	out := []string{l.draw(t, titles, widths, w, false)}
+	shared := l.shared(window)
+	out := []string{l.draw(t, titles, widths, make([]int, len(widths)), w, false)}
 	for i, cells := range window {
-		out = append(out, l.draw(t, cells, widths, w, l.Top+i == l.Cursor))
+		out = append(out, l.draw(t, cells, widths, shared, w, l.Top+i == l.Cursor))
 	}
 	if n == 0 && empty != "" && h > 2 {
 		for _, l := range Indent(Wrapped(empty, min(w-3, 100), Dim), 2) {
@@ -203,7 +207,7 @@ const marker = "> "
 
 const gap = 2
 
-func (l List) draw(t *Theme, cells []Cell, widths []int, w int, selected bool) string {
+func (l List) draw(t *Theme, cells []Cell, widths, shared []int, w int, selected bool) string {
 	over, lead := Text, strings.Repeat(" ", len(marker))
 	if selected {
 		over, lead = Selected, marker
@@ -229,7 +233,7 @@ func (l List) draw(t *Theme, cells []Cell, widths []int, w int, selected bool) s
 			content = cells[i]
 		}
 		if c.Ends {
-			content = content.bothEnds(width)
+			content = content.bothEnds(width, shared[i])
 		}
 		out.WriteString(content.Draw(t, width, c.Right, over))
 		used += width
@@ -240,9 +244,38 @@ func (l List) draw(t *Theme, cells []Cell, widths []int, w int, selected bool) s
 	return out.String()
 }
 
+// shared is how long a beginning all texts of a column have in common, up to the end
+// of a part of a name, for the columns that are cut in their middle.
+func (l List) shared(window [][]Cell) []int {
+	out := make([]int, len(l.Columns))
+	for i, c := range l.Columns {
+		if !c.Ends || len(window) < 2 {
+			continue
+		}
+		common, first := "", true
+		for _, cells := range window {
+			text := ""
+			if i < len(cells) {
+				text = cells[i].Text()
+			}
+			switch {
+			case text == "":
+			case first:
+				common, first = text, false
+			default:
+				for !strings.HasPrefix(text, common) {
+					common = common[:len(common)-1]
+				}
+			}
+		}
+		out[i] = strings.LastIndexAny(common, "/-. ") + 1
+	}
+	return out
+}
+
 // widths shares w among the columns, by what the window needs.
 func (l List) widths(window [][]Cell, w int) []int {
-	widths := make([]int, len(l.Columns))
+	widths, content := make([]int, len(l.Columns)), make([]int, len(l.Columns))
 	for i, c := range l.Columns {
 		widths[i] = max(c.Min, render.Width(c.Title))
 		for _, cells := range window {
@@ -250,6 +283,7 @@ func (l List) widths(window [][]Cell, w int) []int {
 				widths[i] = max(widths[i], render.Width(cells[i].Text()))
 			}
 		}
+		content[i] = widths[i]
 		if c.Max > 0 {
 			widths[i] = min(widths[i], max(c.Max, render.Width(c.Title)))
 		}
@@ -262,8 +296,13 @@ func (l List) widths(window [][]Cell, w int) []int {
 		}
 	}
 	l.shrink(widths, w)
+	for i := range l.Columns { // nothing is cut while there is room
+		if widths[i] > 0 {
+			widths[i] += min(max(content[i]-widths[i], 0), max(w-l.need(widths), 0))
+		}
+	}
 	for i, c := range l.Columns {
-		if c.Grow && widths[i] > 0 {
+		if c.Grow && c.Max == 0 && widths[i] > 0 {
 			widths[i] += max(w-l.need(widths), 0)
 			break
 		}
@@ -282,48 +321,55 @@ func (l List) need(widths []int) int {
 }
 
 // floor is the least width of the columns that are left: those that grow may be
-// cut to their min.
+// cut to what they want, or their min.
 func (l List) floor(widths []int) int {
 	low := make([]int, len(widths))
 	for i, v := range widths {
 		low[i] = v
 		if l.Columns[i].Grow && v > 0 {
-			low[i] = min(v, max(l.Columns[i].Min, 8))
+			low[i] = min(v, l.Columns[i].least(true))
 		}
 	}
 	return l.need(low)
 }
 
-// shrink cuts the columns that grow, the widest first, until all fit.
+// shrink cuts the columns that grow, the widest first, until all fit: at first not
+// below what they want.
 func (l List) shrink(widths []int, w int) {
-	for l.need(widths) > w {
-		widest := -1
-		for i, c := range l.Columns {
-			if c.Grow && widths[i] > max(c.Min, 8) && (widest < 0 || widths[i] > widths[widest]) {
-				widest = i
+	for _, wants := range []bool{true, false} {
+		for l.need(widths) > w {
+			widest := -1
+			for i, c := range l.Columns {
+				if c.Grow && widths[i] > c.least(wants) && (widest < 0 || widths[i] > widths[widest]) {
+					widest = i
+				}
 			}
-		}
-		if widest < 0 {
-			return
-		}
-		excess := l.need(widths) - w
-		next := 0
-		for i, c := range l.Columns {
-			if c.Grow && i != widest {
-				next = max(next, widths[i])
+			if widest < 0 {
+				break
 			}
+			excess, next := l.need(widths)-w, 0
+			for i, c := range l.Columns {
+				if c.Grow && i != widest {
+					next = max(next, widths[i])
+				}
+			}
+			to := widths[widest] - excess
+			if next < widths[widest] {
+				to = max(to, next)
+			} else {
+				to = max(to, widths[widest]-(excess+1)/2)
+			}
+			widths[widest] = max(min(to, widths[widest]-1), l.Columns[widest].least(wants))
 		}
-		to := max(widths[widest]-excess, max(l.Columns[widest].Min, 8))
-		if next < widths[widest] {
-			to = max(to, next)
-		} else {
-			to = max(to, widths[widest]-(excess+1)/2)
-		}
-		if to >= widths[widest] {
-			to = widths[widest] - 1
-		}
-		widths[widest] = to
 	}
+}
+
+// least is how narrow a column that grows may become, with or without what it wants.
+func (c Column) least(wants bool) int {
+	if wants {
+		return max(c.Min, c.Want, 8)
+	}
+	return max(c.Min, 8)
 }
 
 // Slice is rows of a slice that is small enough to be walked.

@@ -53,9 +53,9 @@ func New() page.Page {
 		order: &keyOrder{},
 		list: widget.List{Columns: []widget.Column{
 			{Title: "STATE", Min: 10},
-			{Title: "CONTROLLER", Max: 18, Drop: 6},
+			{Title: "CONTROLLER", Max: 18, Grow: true, Min: 10},
 			{Title: "QUEUE", Max: 24, Drop: 2},
-			{Title: "KEY", Grow: true, Min: 16, Ends: true},
+			{Title: "KEY", Grow: true, Min: 16, Want: 26, Ends: true},
 			{Title: "AGE", Right: true, Min: 5},
 			{Title: "DUE", Right: true, Min: 5},
 			{Title: "RETRY", Right: true},

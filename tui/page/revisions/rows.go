@@ -26,7 +26,9 @@ type revisionRows struct {
 	rows       []revisionRow
 	places     map[string]int
 	namespaces bool
-	cells      func(revisionRow) []widget.Cell
+	// causes: a revision has a change cause.
+	causes bool
+	cells  func(revisionRow) []widget.Cell
 }
 
 func (r *revisionRows) Len() int                  { return len(r.rows) }
@@ -72,6 +74,9 @@ func flattenRevisions(lists []state.RevisionList, open map[string]bool, f widget
 	for i := range lists {
 		h := &lists[i]
 		out.namespaces = out.namespaces || h.Object.Namespace != lists[0].Object.Namespace
+		for _, r := range h.Items {
+			out.causes = out.causes || r.ChangeCause != ""
+		}
 		if !f.Matches(historyFields(h)...) {
 			continue
 		}
@@ -104,14 +109,18 @@ func historyFields(h *state.RevisionList) []string {
 }
 
 func (r *revisionRows) columns() []widget.Column {
-	out := []widget.Column{{Title: "OBJECT", Grow: true, Min: 22}}
+	out := []widget.Column{{Title: "OBJECT", Grow: true, Min: 16, Want: 26}}
 	if r.namespaces {
-		out = append(out, widget.Column{Title: "NAMESPACE", Max: 24, Drop: 3})
+		out = append(out, widget.Column{Title: "NAMESPACE", Max: 24, Drop: 2})
 	}
-	return append(out,
+	out = append(out,
 		widget.Column{Title: "PODS", Right: true, Min: 4}, widget.Column{Title: "STATUS", Min: 12, Max: 34}, widget.Column{Title: "AGE", Right: true, Min: 4},
-		widget.Column{Title: "HASH", Max: 12, Drop: 2}, widget.Column{Title: "IMAGES", Grow: true, Min: 14, Ends: true}, widget.Column{Title: "CHANGE CAUSE", Max: 40, Drop: 1},
+		widget.Column{Title: "HASH", Max: 12, Drop: 1}, widget.Column{Title: "IMAGES", Grow: true, Min: 10, Ends: true},
 	)
+	if r.causes {
+		out = append(out, widget.Column{Title: "CHANGE CAUSE", Grow: true, Min: 12, Max: 40, Drop: 3})
+	}
+	return out
 }
 
 func (p *Page) cells(e *page.Env, r revisionRow) []widget.Cell {
