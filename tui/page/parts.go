@@ -10,6 +10,29 @@ import (
 // Base is what most pages have in common: a filter, and nothing to go back from.
 type Base struct {
 	Filter widget.Filter
+	// came: another page jumped here, and filter is the one that it set.
+	came   bool
+	filter string
+}
+
+// Arrive notes that a jump has cut the page down, unless the page was shown already.
+func (b *Base) Arrive(shown bool) { b.came, b.filter = !shown, b.Filter.Text }
+
+// Stay: the page has been left in another way than by esc.
+func (b *Base) Stay() { b.came = false }
+
+// Leave says for Back what esc does to a page that was jumped to: it leaves for the
+// page before, and undoes what the jump did; or, where the user has typed a filter
+// since, only takes that away, which the root does.
+func (b *Base) Leave() (leaves, undo bool) {
+	if !b.came {
+		return false, false
+	}
+	if b.Filter.Text != b.filter {
+		return true, false
+	}
+	b.came, b.Filter = false, widget.Filter{}
+	return true, true
 }
 
 func (b *Base) Filtering() *Filtering {

@@ -84,7 +84,12 @@ func (c Cell) Draw(t *Theme, width int, right bool, over Style) string {
 }
 
 func pick(over, own Style) Style {
-	if over != Text {
+	switch {
+	case over == Selected && own == Warn:
+		return SelectedWarn
+	case over == Selected && own == Bad:
+		return SelectedBad
+	case over != Text:
 		return over
 	}
 	return own

@@ -24,6 +24,9 @@ const (
 	Title
 	// Selected is of the row under the cursor.
 	Selected
+	// SelectedWarn and SelectedBad are of warnings and failures in that row.
+	SelectedWarn
+	SelectedBad
 	// Bar is of the header and the footer.
 	Bar
 	BarKey
@@ -107,14 +110,18 @@ func defaultStyles(dim, good, warn, bad, accent string) map[Style]func(lipgloss.
 		}
 	}
 	return map[Style]func(lipgloss.Style) lipgloss.Style{
-		Dim:       fore(dim),
-		Bold:      bold,
-		Good:      fore(good),
-		Warn:      fore(warn),
-		Bad:       fore(bad),
-		Accent:    fore(accent),
-		Title:     func(s lipgloss.Style) lipgloss.Style { return s.Bold(true).Foreground(lipgloss.Color(accent)) },
-		Selected:  reverse,
+		Dim:          fore(dim),
+		Bold:         bold,
+		Good:         fore(good),
+		Warn:         fore(warn),
+		Bad:          fore(bad),
+		Accent:       fore(accent),
+		Title:        func(s lipgloss.Style) lipgloss.Style { return s.Bold(true).Foreground(lipgloss.Color(accent)) },
+		Selected:     reverse,
+		SelectedWarn: func(s lipgloss.Style) lipgloss.Style { return s.Reverse(true).Foreground(lipgloss.Color(warn)) },
+		SelectedBad: func(s lipgloss.Style) lipgloss.Style {
+			return s.Reverse(true).Bold(true).Foreground(lipgloss.Color(bad))
+		},
 		Bar:       fore(dim),
 		BarKey:    func(s lipgloss.Style) lipgloss.Style { return s.Bold(true).Foreground(lipgloss.Color(accent)) },
 		Tab:       func(s lipgloss.Style) lipgloss.Style { return s.Bold(true).Reverse(true) },
@@ -134,6 +141,7 @@ func monoStyles() map[Style]func(lipgloss.Style) lipgloss.Style {
 		Bold: bold, Good: func(s lipgloss.Style) lipgloss.Style { return s },
 		Warn: bold, Bad: badge, Accent: bold,
 		Title: func(s lipgloss.Style) lipgloss.Style { return s.Bold(true).Underline(true) }, Selected: reverse,
+		SelectedWarn: badge, SelectedBad: func(s lipgloss.Style) lipgloss.Style { return s.Bold(true).Reverse(true).Underline(true) },
 		BarKey: bold, Tab: badge, Observe: badge, Dry: badge, Sandbox: badge,
 		Active: badge, Recording: badge, Alarm: badge,
 	}

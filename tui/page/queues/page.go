@@ -125,6 +125,7 @@ func (p *Page) Update(msg tea.Msg, e *page.Env) tea.Cmd {
 		p.shown = true
 	case page.HiddenMsg:
 		p.shown = false
+		p.Stay()
 	case page.FilteredMsg:
 		p.list.ToTop()
 	case page.SizeMsg:
@@ -379,17 +380,19 @@ func (p *Page) Focus(s page.Subject, e *page.Env) (tea.Cmd, bool) {
 			p.query.renewals = k != nil && k.Cause.Renewal()
 		}
 	}
+	p.Arrive(p.shown)
 	cmd := p.refresh(e, nil)
 	p.want()
 	return cmd, true
 }
 
 func (p *Page) Back() bool {
-	if p.query.controller == "" && !p.query.failures {
+	leaves, undo := p.Leave()
+	if !leaves && p.query.controller == "" && !p.query.failures || leaves && !undo {
 		return false
 	}
 	p.query.controller, p.query.failures = "", false
-	return true
+	return !leaves
 }
 
 func (p *Page) Plain(e *page.Env) []page.Row {

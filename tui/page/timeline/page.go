@@ -181,6 +181,7 @@ func (p *Page) Update(msg tea.Msg, e *page.Env) tea.Cmd {
 		p.shown = true
 	case page.HiddenMsg:
 		p.shown = false
+		p.Stay()
 	case page.FilteredMsg: // a journal is read from its end
 		p.list.Selected, p.list.Cursor = "", 1<<30
 	case page.SizeMsg:
@@ -286,6 +287,15 @@ func (p *Page) Back() bool {
 	switch {
 	case p.story != nil && p.story.filter.Text != "":
 		return false // the root takes the filter away
+	}
+	if leaves, undo := p.Leave(); leaves {
+		if undo {
+			p.story, p.scope = nil, ""
+			p.kept.Again()
+		}
+		return false
+	}
+	switch {
 	case p.story != nil:
 		p.story = nil
 		return true
@@ -316,6 +326,15 @@ func (p *Page) follow(s page.Subject, e *page.Env) tea.Cmd {
 }
 
 func (p *Page) Focus(s page.Subject, e *page.Env) (tea.Cmd, bool) {
+	shown := p.shown
+	cmd, ok := p.goTo(s, e)
+	if ok {
+		p.Arrive(shown)
+	}
+	return cmd, ok
+}
+
+func (p *Page) goTo(s page.Subject, e *page.Env) (tea.Cmd, bool) {
 	switch {
 	case s.Kind == page.OnController && s.Controller != "":
 		p.story, p.scope, p.Filter = nil, s.Controller, widget.Filter{}

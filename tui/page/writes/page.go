@@ -110,6 +110,7 @@ func (p *Page) Update(msg tea.Msg, e *page.Env) tea.Cmd {
 		p.shown = true
 	case page.HiddenMsg:
 		p.shown = false
+		p.Stay()
 	case page.FilteredMsg:
 		p.list.ToTop()
 	case page.SizeMsg:
@@ -208,12 +209,13 @@ func (p *Page) Filtering() *page.Filtering {
 }
 
 func (p *Page) Back() bool {
-	if p.scope.Kind == page.OnNothing {
+	leaves, undo := p.Leave()
+	if !leaves && p.scope.Kind == page.OnNothing || leaves && !undo {
 		return false
 	}
 	p.scope = page.Subject{}
 	p.kept.Again()
-	return true
+	return !leaves
 }
 
 // Focus cuts the ledger down to a controller, a key or an object; a write is
@@ -238,6 +240,7 @@ func (p *Page) Focus(s page.Subject, e *page.Env) (tea.Cmd, bool) {
 		return nil, false
 	}
 	p.scope, p.Filter = scope, widget.Filter{}
+	p.Arrive(p.shown)
 	p.kept.Again()
 	p.list.ToTop()
 	p.refresh(e)
