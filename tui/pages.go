@@ -23,6 +23,9 @@ type pageRow struct {
 	make  func() page.Page
 }
 
+// Pages is how many pages there are: their numbers are 1 to Pages().
+func Pages() int { return len(pages()) }
+
 // pages is the table of all pages, in the order of their keys.
 func pages() []pageRow {
 	return []pageRow{

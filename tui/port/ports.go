@@ -24,16 +24,35 @@ type Journal interface {
 // Loops are the control loops of this process. Each method returns without
 // waiting for a loop; what it did is told by the journal.
 type Loops interface {
-	// Start starts a loop that is off; it checks rights first.
+	Starter
+	Pauser
+	KeyHandler
+	Breaker
+}
+
+// Starter starts a loop that is off; it checks rights first.
+type Starter interface {
 	Start(ctx context.Context, controller string) error
+}
+
+// Pauser stops the workers of a loop, and lets them go on.
+type Pauser interface {
 	Pause(controller string) error
 	// Resume lets go what breakpoints hold, too.
 	Resume(controller string) error
+}
+
+// KeyHandler acts on one key of a queue.
+type KeyHandler interface {
 	// Step lets one key of a paused controller through, or one write that a
 	// breakpoint holds of it; a write that is made for no key has an empty one.
 	Step(controller, queue, key string) error
 	RetryNow(controller, queue, key string) error
 	Drop(controller, queue, key string) error
+}
+
+// Breaker sets and removes breakpoints.
+type Breaker interface {
 	// Break pauses a controller when a key matches, or before a write.
 	Break(Breakpoint) error
 	// Unbreak removes one by its number; what it holds stays held.
@@ -73,19 +92,34 @@ type Command interface {
 // Caches are the informers that the screen may look into: those of the loops where
 // they run, and others that it opens for itself.
 type Caches interface {
+	CacheOpener
+	StoreLister
+	ObjectReader
+}
+
+// CacheOpener opens caches by their type.
+type CacheOpener interface {
 	// Open gives the cache of a type, "pods" or "deployments.apps", in the words of
 	// kubectl. It starts an informer where none is. Close must be called.
 	Open(ctx context.Context, typ string) (Cache, error)
-	// Stores are all informers, with the facts that the journal does not have.
-	Stores() []state.StoreStats
 	// Types are those that can be opened, for completion.
 	Types(ctx context.Context) ([]string, error)
-	// Object is a whole object as a cache holds it, redacted; nil where none holds
-	// it, or metadata only.
-	Object(ref state.Ref) map[string]any
+}
+
+// StoreLister tells of the informers.
+type StoreLister interface {
+	// Stores are all informers, with the facts that the journal does not have.
+	Stores() []state.StoreStats
 	// Behind asks the server for the version of a type, and gives the cache some
 	// time to reach it.
 	Behind(ctx context.Context, typ string) (state.ServerView, error)
+}
+
+// ObjectReader reads one object.
+type ObjectReader interface {
+	// Object is a whole object as a cache holds it, redacted; nil where none holds
+	// it, or metadata only.
+	Object(ref state.Ref) map[string]any
 	// Live asks the server for an object; it is redacted.
 	Live(ctx context.Context, ref state.Ref) (map[string]any, error)
 }
@@ -93,18 +127,33 @@ type Caches interface {
 // Cache is what one informer holds. Its methods may take a while where there are
 // many objects: the screen calls them in commands.
 type Cache interface {
+	CacheStats
+	CacheRows
+	CacheObjects
+	Close()
+}
+
+// CacheStats says how a cache is.
+type CacheStats interface {
 	Stats() state.StoreStats
 	// Edition changes whenever a window may have changed.
 	Edition() uint64
+}
+
+// CacheRows are the objects of a cache as rows.
+type CacheRows interface {
 	// Window gives at most n rows of what the query chooses, from an offset on. The
 	// error is of the query.
 	Window(q CacheQuery, offset, n int) (CacheWindow, error)
 	// Find is the place of an object among what the query chooses.
 	Find(q CacheQuery, namespace, name string) (int, bool)
+}
+
+// CacheObjects are the objects of a cache one by one.
+type CacheObjects interface {
 	Object(namespace, name string) (CacheObject, bool)
 	// Compare asks the server for the object too.
 	Compare(ctx context.Context, namespace, name string) (CacheComparison, error)
-	Close()
 }
 
 // FieldAsker is a Cache that keeps no managers of fields, and asks the server for
@@ -252,18 +301,33 @@ type Recorder interface {
 // Player moves through a recording. What moves it may take some tens of
 // milliseconds: the screen does so in commands.
 type Player interface {
+	PlayerPosition
+	PlayerSpeed
+	PlayerSeeker
+	// Remarks say what is to be known of the recording; empty where nothing is.
+	Remarks() string
+}
+
+// PlayerPosition says where a recording stands.
+type PlayerPosition interface {
 	Range() (from, to time.Time)
 	Position() time.Time
+}
+
+// PlayerSpeed says and sets how a recording is played.
+type PlayerSpeed interface {
 	Playing() bool
 	Speed() float64
 	SetPlaying(bool) error
 	SetSpeed(float64)
+}
+
+// PlayerSeeker moves to other moments of a recording.
+type PlayerSeeker interface {
 	Seek(time.Time) error
 	// Step moves by entries, back where it is negative.
 	Step(entries int) error
 	// SeekError moves to the next failed sync or write, or with back to the one
 	// before; false where there is none.
 	SeekError(back bool) (bool, error)
-	// Remarks say what is to be known of the recording; empty where nothing is.
-	Remarks() string
 }

@@ -150,8 +150,8 @@ func (o *Options) check() (state.Mode, error) {
 		return "", errors.New("-f and -k apply manifests to a sandbox: add --sandbox, or apply them with kubectl")
 	case !o.Sandboxed && o.SandboxFlag() != "":
 		return "", fmt.Errorf("--%s describes a sandbox: add --sandbox", o.SandboxFlag())
-	case o.page < 1 || o.page > 8:
-		return "", fmt.Errorf("--page %d: the pages are 1 to 8", o.page)
+	case o.page < 1 || o.page > tui.Pages():
+		return "", fmt.Errorf("--page %d: the pages are 1 to %d", o.page, tui.Pages())
 	}
 	return mode, o.checkEffects()
 }
