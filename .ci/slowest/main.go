@@ -39,7 +39,7 @@ type report struct {
 }
 
 // waited is what a test says that waits for its turn, outside of what go test counts as
-// waiting (cmd/kctl-ctrl/shared_test.go).
+// waiting (internal/testbed).
 var waited = regexp.MustCompile(`: waited ([0-9.]+)s for its turn\n$`)
 
 func main() {

@@ -23,6 +23,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/kctl-ctrl/kctl-ctrl/internal/testbed"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/sandbox"
 )
 
@@ -212,7 +213,7 @@ func application(app int, namespace string) map[string]map[string]any {
 // defineTypes creates the CustomResourceDefinitions and waits until all are
 // served.
 func defineTypes(ctx context.Context, sb *sandbox.Sandbox) error {
-	config, err := seedConfig(sb)
+	config, err := testbed.SeedConfig(sb)
 	if err != nil {
 		return err
 	}

@@ -26,6 +26,7 @@ import (
 
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/engineflags"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/exit"
+	"github.com/kctl-ctrl/kctl-ctrl/internal/testbed"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/engine"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard"
@@ -123,7 +124,7 @@ func fill(b *testing.B, run func(*filled)) time.Duration {
 		b.Fatal(err)
 	}
 	defer sb.Close(context.Background())
-	client := seedClient(b, sb)
+	client := testbed.SeedClient(b, sb)
 	pods := make(chan struct{}, fillDeployments*fillReplicas+1)
 	factory := informers.NewSharedInformerFactory(client, 0)
 	if _, err := factory.Core().V1().Pods().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/kctl-ctrl/kctl-ctrl/internal/testbed"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/engine"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/document"
@@ -150,7 +151,7 @@ func (c *collected) letGo(namespace string) {
 // them, and lets the real garbage collector react: it must leave what was
 // foretold, with the finalizers on and after they are taken off.
 func TestCascadeIsWhatGCDoes(t *testing.T) {
-	withControllers(t)
+	testbed.WithControllers(t)
 	c := newCollected(t)
 	far, err := c.client.CoreV1().ConfigMaps("default").Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "far"}}, metav1.CreateOptions{})
 	if err != nil {

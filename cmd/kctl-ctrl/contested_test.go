@@ -35,6 +35,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/engineflags"
+	"github.com/kctl-ctrl/kctl-ctrl/internal/testbed"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/engine"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
@@ -62,7 +63,7 @@ func electionArgs() []string {
 // contested is a cluster for which several processes compete: an API server that
 // keeps an audit log, without loops. Nobody but the test knows it for a sandbox.
 type contested struct {
-	*sharedSandbox
+	*testbed.Sandbox
 	client kubernetes.Interface
 
 	// known is what requests has read of the audit log, read so far.
@@ -74,8 +75,8 @@ const contestedContext = "contested"
 
 func newContested(t *testing.T) *contested {
 	t.Helper()
-	s := share(t)
-	return &contested{sharedSandbox: s, client: seedClient(t, s.Sandbox), read: s.auditFrom}
+	s := testbed.Share(t)
+	return &contested{Sandbox: s, client: testbed.SeedClient(t, s.Sandbox), read: s.AuditFrom}
 }
 
 // way is an instance's own way to the cluster: a proxy that has the API server know

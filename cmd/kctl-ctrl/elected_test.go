@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/exit"
+	"github.com/kctl-ctrl/kctl-ctrl/internal/testbed"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/engine"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
@@ -21,7 +22,7 @@ import (
 func TestGateOnAServer(t *testing.T) {
 	for _, broken := range []bool{false, true} {
 		t.Run(fmt.Sprintf("broken=%v", broken), func(t *testing.T) {
-			withControllers(t)
+			testbed.WithControllers(t)
 			c := newContested(t)
 			c.keepBusy(t, "web-1", "web-2", "web-3")
 			w := c.way(t, "a")
@@ -55,7 +56,7 @@ func TestGateOnAServer(t *testing.T) {
 
 // TestAskOnACluster: with --ask, nothing but the lease leaves without a yes.
 func TestAskOnACluster(t *testing.T) {
-	withControllers(t)
+	testbed.WithControllers(t)
 	c := newContested(t)
 	c.keepBusy(t, "web-1")
 	s, _ := inProcess(t, c.way(t, "a"), engine.Broken{}, func(spec *engine.Spec) { spec.Approvals.Ask = true })
@@ -85,7 +86,7 @@ func TestAskOnACluster(t *testing.T) {
 // that happens, and reads from the API server's records that no write came late and
 // none came while the other held the lease.
 func TestHandOvers(t *testing.T) {
-	parallel(t)
+	testbed.Parallel(t)
 	c := newContested(t)
 	c.keepBusy(t, "web-1", "web-2", "web-3")
 	handOver(t, c, "")
@@ -142,7 +143,7 @@ func handOver(t *testing.T, c *contested, prefix string) {
 // TestPolicyOnACluster has the API server say what a policy let out: ReplicaSets are
 // created, and nothing else is written.
 func TestPolicyOnACluster(t *testing.T) {
-	parallel(t)
+	testbed.Parallel(t)
 	c := newContested(t)
 	c.keepBusy(t, "web-1", "web-2")
 	policy := filepath.Join(t.TempDir(), "policy.yaml")

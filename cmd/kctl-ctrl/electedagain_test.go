@@ -13,12 +13,13 @@ import (
 
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/exit"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/userconfig"
+	"github.com/kctl-ctrl/kctl-ctrl/internal/testbed"
 )
 
 // TestWhatHasChangedWhileStandingBy has the cluster change while a process stands by:
 // when the lease is its own it writes nothing, and gives the lease back.
 func TestWhatHasChangedWhileStandingBy(t *testing.T) {
-	parallel(t)
+	testbed.Parallel(t)
 	c := newContested(t)
 	c.keepBusy(t, "web-1")
 	for name, change := range map[string]struct {

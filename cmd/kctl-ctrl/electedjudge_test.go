@@ -13,6 +13,7 @@ import (
 
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 
+	"github.com/kctl-ctrl/kctl-ctrl/internal/testbed"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/recording"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
@@ -48,7 +49,7 @@ func (c *contested) requests(t *testing.T) []auditedWrite {
 		if err := json.Unmarshal(line, &event); err != nil {
 			t.Fatal(err)
 		}
-		if event.Stage != auditv1.StageResponseComplete || !mutating(event) || event.ImpersonatedUser == nil {
+		if event.Stage != auditv1.StageResponseComplete || !testbed.Mutating(event) || event.ImpersonatedUser == nil {
 			continue
 		}
 		r := auditedWrite{

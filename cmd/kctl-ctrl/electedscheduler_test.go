@@ -21,6 +21,7 @@ import (
 
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/engineflags"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/exit"
+	"github.com/kctl-ctrl/kctl-ctrl/internal/testbed"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/election"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/engine"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
@@ -85,7 +86,7 @@ func (c *contested) looks(t *testing.T, who string) int {
 		t.Fatal(err)
 	}
 	n := 0
-	for line := range bytes.Lines(log[c.auditFrom:]) {
+	for line := range bytes.Lines(log[c.AuditFrom:]) {
 		var event auditv1.Event
 		if json.Unmarshal(line, &event) != nil {
 			continue // it is being written
@@ -121,7 +122,7 @@ func usurped(requests []auditedWrite, upstream string) []string {
 // out, and binds the pods that it has left; when it comes back, it waits; and when this
 // program ends, it leads again. An election that takes a live lease must be seen.
 func TestUpstreamScheduler(t *testing.T) {
-	parallel(t)
+	testbed.Parallel(t)
 	c := newContested(t)
 	c.node(t, "node-1")
 	upstream := c.way(t, "ks")
@@ -183,8 +184,8 @@ func TestUpstreamScheduler(t *testing.T) {
 // alone.
 func (c *contested) takeLive(t *testing.T) {
 	t.Helper()
-	takeControl(t)
-	defer control.Unlock()
+	testbed.TakeControl(t)
+	defer testbed.ReleaseControl()
 	o := &engineflags.Options{IOStreams: genericiooptions.NewTestIOStreamsDiscard(), Kubeconfig: genericclioptions.NewConfigFlags(true)}
 	cmd := &cobra.Command{}
 	o.AddTo(cmd)

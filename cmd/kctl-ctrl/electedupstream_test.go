@@ -17,6 +17,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/exit"
+	"github.com/kctl-ctrl/kctl-ctrl/internal/testbed"
 )
 
 // kubelet says of every pod that it is ready, from the moment it is let to.
@@ -111,7 +112,7 @@ func (c *contested) leads(t *testing.T, who string) {
 // takes over and finishes that; when it comes back, it waits; and when this program
 // ends, it leads again.
 func TestUpstream(t *testing.T) {
-	parallel(t)
+	testbed.Parallel(t)
 	c := newContested(t)
 	let := c.kubelet(t)
 	labels := map[string]string{"app": "web"}

@@ -23,6 +23,7 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/console"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/engineflags"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/programtest"
+	"github.com/kctl-ctrl/kctl-ctrl/internal/testbed"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/engine/child"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
@@ -40,7 +41,7 @@ var operatorWrites = []string{
 func (p *proof) seedForOperator(t *testing.T) {
 	t.Helper()
 	p.seedConfigMaps(t)
-	client := p.client(t)
+	client := p.Client(t)
 	now := metav1.NowMicro()
 	_, err := client.CoordinationV1().Leases("default").Create(t.Context(), &coordinationv1.Lease{
 		ObjectMeta: metav1.ObjectMeta{Name: "operator"},
@@ -56,7 +57,7 @@ func (p *proof) seedForOperator(t *testing.T) {
 // seedConfigMaps creates what the operators act on.
 func (p *proof) seedConfigMaps(t *testing.T) {
 	t.Helper()
-	client := p.client(t)
+	client := p.Client(t)
 	for name, labels := range map[string]map[string]string{"parent": {"operator": "parent"}, "updated": nil, "doomed": nil} {
 		_, err := client.CoreV1().ConfigMaps("default").Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}, metav1.CreateOptions{})
 		if err != nil {
@@ -79,14 +80,14 @@ func plainOperator(t *testing.T, works string) []string {
 // kubeconfig leads to the proof's sandbox.
 func (p *proof) kubeconfig(t *testing.T) string {
 	t.Helper()
-	return kubeconfigFor(t, p.Sandbox)
+	return testbed.Kubeconfig(t, p.Sandbox)
 }
 
 // builtOperator builds testdata/operator, a module of its own. The name of the
 // binary is its user agent: controller-runtime's election has a client of its own.
 func builtOperator(t *testing.T) string {
 	t.Helper()
-	needsSandbox(t)
+	testbed.NeedsSandbox(t)
 	b := buildOperator()
 	if b.err == nil {
 		return b.binary
@@ -102,7 +103,7 @@ func builtOperator(t *testing.T) string {
 // buildOperator builds it once for all tests. go run keeps what it has linked in the
 // build cache, where go build would link again each time.
 var buildOperator = sync.OnceValue(func() (b built) {
-	b.binary = filepath.Join(sharedSandboxes.dir, "runtime-operator")
+	b.binary = filepath.Join(testbed.Dir(), "runtime-operator")
 	build := exec.Command("go", "run", "-exec", `sh -c 'cp "$0" "$OPERATOR"'`, ".")
 	build.Dir = filepath.Join("testdata", "operator")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off", "OPERATOR="+b.binary)
@@ -147,7 +148,7 @@ func journalOf(t *testing.T, path string) []state.Event {
 // the holder of their lease, every verb they try is answered, and the server's
 // own records say that nothing was changed.
 func TestExecDryRunPersistsNothing(t *testing.T) {
-	parallel(t)
+	testbed.Parallel(t)
 	p := emptyProof(t)
 	p.seedForOperator(t)
 	kubeconfig := p.kubeconfig(t)
@@ -159,17 +160,17 @@ func TestExecDryRunPersistsNothing(t *testing.T) {
 			}
 			for _, mode := range []state.Mode{state.ModeDryRunClient, state.ModeDryRunServer} {
 				t.Run(string(mode), func(t *testing.T) {
-					before := p.revisions(t)
-					earlier, _ := p.mutations(t)
+					before := p.Revisions(t)
+					earlier, _ := p.Mutations(t)
 					journal := filepath.Join(t.TempDir(), "journal")
 					args := append([]string{"exec", "--" + string(mode), "--kubeconfig", kubeconfig, "--journal-file", journal, "-o", "json", "--"}, command...)
 					if out, err := program(t, args...).CombinedOutput(); err != nil {
 						t.Fatalf("the operator: %v\n%s", err, out)
 					}
-					for _, change := range changes(before, p.revisions(t)) {
+					for _, change := range testbed.Changes(before, p.Revisions(t)) {
 						t.Errorf("etcd: %s", change)
 					}
-					all, real := p.mutations(t)
+					all, real := p.Mutations(t)
 					for _, r := range real {
 						t.Errorf("audit log: not a dry run: %s", r)
 					}
@@ -224,11 +225,11 @@ func checkOperatorJournal(t *testing.T, events []state.Event, operator string, m
 // TestProofSeesExecWithABrokenGuard switches the rewriting of DELETE bodies off:
 // the operator's delete is carried out, and both records of the server show it.
 func TestProofSeesExecWithABrokenGuard(t *testing.T) {
-	withControllers(t)
+	testbed.WithControllers(t)
 	p := emptyProof(t)
 	p.seedForOperator(t)
 	kubeconfig := p.kubeconfig(t)
-	before := p.revisions(t)
+	before := p.Revisions(t)
 	o := execcommand.Options{IOStreams: genericiooptions.IOStreams{Out: os.Stdout, ErrOut: os.Stderr}, Kubeconfig: genericclioptions.NewConfigFlags(true)}
 	o.Kubeconfig.KubeConfig = &kubeconfig
 	spec, err := o.Spec(state.ModeDryRunServer, &execcommand.CommandAsking{})
@@ -246,11 +247,11 @@ func TestProofSeesExecWithABrokenGuard(t *testing.T) {
 	if err := o.Work(ctx, s, console.NewProgress(io.Discard), signals, nil, &execcommand.UserCommand{Command: child.Command{Args: plainOperator(t, "1"), Out: o.Out, ErrOut: o.ErrOut}}); err != nil {
 		t.Fatal(err)
 	}
-	gone := changes(before, p.revisions(t))
+	gone := testbed.Changes(before, p.Revisions(t))
 	if !slices.Equal(gone, []string{"deleted /registry/configmaps/default/doomed"}) {
 		t.Errorf("etcd: %q, want the deleted ConfigMap", gone)
 	}
-	if _, real := p.mutations(t); len(real) != 1 {
+	if _, real := p.Mutations(t); len(real) != 1 {
 		t.Errorf("audit log: %q, want the one real delete", real)
 	}
 }
@@ -258,13 +259,13 @@ func TestProofSeesExecWithABrokenGuard(t *testing.T) {
 // TestExecStreams: an event reaches the operator's informer while its watch goes
 // on, through our process and a real API server.
 func TestExecStreams(t *testing.T) {
-	parallel(t)
+	testbed.Parallel(t)
 	p := emptyProof(t)
 	p.seedForOperator(t)
 	command := program(t, append([]string{"exec", "--kubeconfig", p.kubeconfig(t), "--"}, plainOperator(t, "watch")...)...)
 	lines, _, _ := programtest.Started(t, command)
 	programtest.Until(t, lines, "waiting for late")
-	if _, err := p.client(t).CoreV1().ConfigMaps("default").Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "late"}}, metav1.CreateOptions{}); err != nil {
+	if _, err := p.Client(t).CoreV1().ConfigMaps("default").Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "late"}}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	programtest.Until(t, lines, "late is here")

@@ -11,6 +11,7 @@ import (
 
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/command/exec"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/exit"
+	"github.com/kctl-ctrl/kctl-ctrl/internal/testbed"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -18,7 +19,7 @@ import (
 // for its election and for Events, which follow what they tell of.
 func (p *proof) wrote(t *testing.T, operator string) []string {
 	t.Helper()
-	all, _ := p.mutations(t)
+	all, _ := p.Mutations(t)
 	var out []string
 	for _, w := range all {
 		words := strings.Fields(w) // the user agent has spaces in it
@@ -37,7 +38,7 @@ func (p *proof) wrote(t *testing.T, operator string) []string {
 // write. The server's own records say that nothing is written before the yes and that
 // it is after it; what is skipped, the operator tries again.
 func TestExecAsks(t *testing.T) {
-	parallel(t)
+	testbed.Parallel(t)
 	p := emptyProof(t)
 	p.seedConfigMaps(t)
 	kubeconfig := p.kubeconfig(t)
@@ -47,7 +48,7 @@ func TestExecAsks(t *testing.T) {
 	const child = "/registry/configmaps/default/parent-child"
 	nothing := func() {
 		t.Helper()
-		if wrote := p.wrote(t, "runtime-operator"); len(wrote) > 0 || p.revisions(t)[child] != 0 {
+		if wrote := p.wrote(t, "runtime-operator"); len(wrote) > 0 || p.Revisions(t)[child] != 0 {
 			t.Fatalf("written before the yes: %q", wrote)
 		}
 	}
@@ -57,7 +58,7 @@ func TestExecAsks(t *testing.T) {
 	x.answer("s\n", "approval 2", "skipped before: 1")
 	nothing()
 	x.answer("y\n", "approval 3", "apply configmaps default/parent-applied")
-	if wrote := p.wrote(t, "runtime-operator"); len(wrote) != 1 || p.revisions(t)[child] == 0 {
+	if wrote := p.wrote(t, "runtime-operator"); len(wrote) != 1 || p.Revisions(t)[child] == 0 {
 		t.Fatalf("written after one yes: %q", wrote)
 	}
 	x.answer("c\n")
@@ -111,7 +112,7 @@ func TestExecAsksNobody(t *testing.T) {
 // The screen over a command: it waits for answers there, what it reads and writes is on
 // the pages, what it prints in a file, and leaving the screen ends it.
 func TestExecOnTheScreen(t *testing.T) {
-	parallel(t)
+	testbed.Parallel(t)
 	p := emptyProof(t)
 	p.seedConfigMaps(t)
 	args := []string{"exec", "--tui", "--active", "--ask", "--kubeconfig", p.kubeconfig(t), "--"}
@@ -145,7 +146,7 @@ func TestExecOnTheScreen(t *testing.T) {
 // What a command did can be looked at when it has ended by itself; its exit code is
 // the screen's.
 func TestExecEndsBehindTheScreen(t *testing.T) {
-	parallel(t)
+	testbed.Parallel(t)
 	x := onTerminal(t, 100, 24, "exec", "--tui", "--sandbox", "--nodes=0", "--controllers=deployment", "--", "sh", "-c", "echo the last words >&2; exit 7")
 	x.shows("THE COMMAND has ended with exit code 7", "the last words").press("<esc>").shows("deployment").press("q")
 	if code := x.ends(); code != 7 {

@@ -18,6 +18,7 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/engineflags"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/exit"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/programtest"
+	"github.com/kctl-ctrl/kctl-ctrl/internal/testbed"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/approve"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/engine"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/engine/child"
@@ -27,28 +28,28 @@ import (
 // A dry run asks too: nothing of a write is tried before the yes, and nothing is
 // stored after it. The election is answered beside the lease's holder all the while.
 func TestAskedExecDry(t *testing.T) {
-	p := newProof(t)
+	p := emptyProof(t)
 	p.seedForOperator(t)
 	kubeconfig, command := p.kubeconfig(t), plainOperator(t, "1")
 	for _, mode := range []state.Mode{state.ModeDryRunClient, state.ModeDryRunServer} {
 		t.Run(string(mode), func(t *testing.T) {
-			before := p.revisions(t)
-			earlier, _ := p.mutations(t)
+			before := p.Revisions(t)
+			earlier, _ := p.Mutations(t)
 			journal := filepath.Join(t.TempDir(), "journal")
 			args := []string{"exec", "--" + string(mode), "--ask", "--kubeconfig", kubeconfig, "--journal-file", journal, "-o", "json", "--command-output", os.DevNull, "--"}
 			x := onTerminal(t, 120, 50, append(args, command...)...)
 			x.shows("approval 1", "create configmaps default/parent-child")
-			if all, _ := p.mutations(t); len(all) != len(earlier) {
+			if all, _ := p.Mutations(t); len(all) != len(earlier) {
 				t.Errorf("sent before the yes: %q", all[len(earlier):])
 			}
 			x.press("y\n").shows("approval 2", "apply configmaps default/parent-applied").press("c\n")
 			if code := x.ends(); code != exit.OK {
 				t.Fatalf("exit code %d\n%s", code, x.picture.String())
 			}
-			for _, change := range changes(before, p.revisions(t)) {
+			for _, change := range testbed.Changes(before, p.Revisions(t)) {
 				t.Errorf("etcd: %s", change)
 			}
-			if _, real := p.mutations(t); len(real) > 0 {
+			if _, real := p.Mutations(t); len(real) > 0 {
 				t.Errorf("audit log: %q", real)
 			}
 			checkOperatorJournal(t, journalOf(t, journal), "plain-operator", mode)
@@ -59,7 +60,7 @@ func TestAskedExecDry(t *testing.T) {
 // The brake holds the command's writes when a limit is passed, and SIGUSR1 releases
 // it: the command, which that signal would end, does not get it.
 func TestAskedExecBrake(t *testing.T) {
-	p := newProof(t)
+	p := emptyProof(t)
 	p.seedConfigMaps(t)
 	kubeconfig, operator := p.kubeconfig(t), plainOperator(t, "1")
 	policy := filepath.Join(t.TempDir(), "policy.yaml")
@@ -100,7 +101,7 @@ func TestAskedExecBrake(t *testing.T) {
 // A gate that asks nobody is seen by the test that nothing is written before the yes.
 func TestAskedExecWithABrokenGate(t *testing.T) {
 	for _, broken := range []bool{false, true} {
-		p := newProof(t)
+		p := emptyProof(t)
 		p.seedConfigMaps(t)
 		kubeconfig, operator := p.kubeconfig(t), plainOperator(t, "1")
 		o := exec.Options{IOStreams: genericiooptions.IOStreams{Out: os.Stdout, ErrOut: os.Stderr}, Kubeconfig: genericclioptions.NewConfigFlags(true)}

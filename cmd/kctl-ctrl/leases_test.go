@@ -10,13 +10,14 @@ import (
 	coordinationv1beta1 "k8s.io/api/coordination/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kctl-ctrl/kctl-ctrl/internal/testbed"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/sandbox"
 )
 
 // Candidates of coordinated leader election, from an API server that serves
 // them, which none does by default.
 func TestLeaseCandidates(t *testing.T) {
-	needsSandbox(t)
+	testbed.NeedsSandbox(t)
 	sb, err := sandbox.Start(t.Context(), sandbox.Options{
 		FeatureGates: map[string]bool{"CoordinatedLeaderElection": true},
 		ExtraArgs:    []string{"--runtime-config=coordination.k8s.io/v1beta1=true"},
@@ -25,7 +26,7 @@ func TestLeaseCandidates(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = sb.Close(context.Background()) })
-	client := seedClient(t, sb)
+	client := testbed.SeedClient(t, sb)
 	holder, seconds := "shop-operator-1", int32(3600)
 	now := metav1.NowMicro()
 	if _, err := client.CoordinationV1().Leases("default").Create(t.Context(), &coordinationv1.Lease{

@@ -10,6 +10,7 @@ import (
 	kubectl "k8s.io/kubectl/pkg/cmd"
 
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/supervise"
+	"github.com/kctl-ctrl/kctl-ctrl/internal/testbed"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/sandbox/controlplane"
 )
 
@@ -43,6 +44,6 @@ func TestMain(m *testing.M) {
 type suite struct{ *testing.M }
 
 func (s suite) Run() int {
-	defer prepareTests()()
+	defer testbed.Prepare()()
 	return s.M.Run()
 }

@@ -10,13 +10,14 @@ import (
 
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/exit"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/programtest"
+	"github.com/kctl-ctrl/kctl-ctrl/internal/testbed"
 )
 
 // A plugin gets nothing of a terminal that shows the screen: neither its keys nor a
 // place to write.
 func TestPluginBehindTheScreen(t *testing.T) {
-	parallel(t)
-	sb := share(t)
+	testbed.Parallel(t)
+	sb := testbed.Share(t)
 	p := programtest.NewPlugged(t, sb.Endpoint().URL, sb.Endpoint().CA, sb.Endpoint().Token, "read -r key && echo \"$key\" >>"+filepath.Join(t.TempDir(), "keys")+"\n"+programtest.Answers, clientcmdapi.IfAvailableExecInteractiveMode)
 	before := p.Look()
 	x := onTerminalAs(t, p.Env(), 100, 30, "tui")

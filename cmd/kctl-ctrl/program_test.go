@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/command/run"
+	"github.com/kctl-ctrl/kctl-ctrl/internal/testbed"
 )
 
 // asProgram in the environment makes the test binary behave as the program; see
@@ -21,7 +22,7 @@ const asProgram = "KCTL_CTRL_TEST_AS_PROGRAM"
 func program(t testing.TB, args ...string) *exec.Cmd {
 	t.Helper()
 	if slices.Contains(args, "--sandbox") || len(args) > 0 && (args[0] == "sandbox" || args[0] == "diff") {
-		needsSandbox(t)
+		testbed.NeedsSandbox(t)
 	}
 	self, err := os.Executable()
 	if err != nil {

@@ -34,6 +34,7 @@ import (
 
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/cliflags"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/engineflags"
+	"github.com/kctl-ctrl/kctl-ctrl/internal/testbed"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/engine"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/sandbox"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/informers"
@@ -300,15 +301,15 @@ func underLoad(t *testing.T, client kubernetes.Interface, round int) (stop func(
 // client-go's back-off for expired versions, and within 30 s after a restart that follows
 // two quiet minutes. At the end no goroutine is left.
 func TestRestartsOfAnAPIServer(t *testing.T) {
-	withControllers(t)
-	options := proofOptions(nil)
+	testbed.WithControllers(t)
+	options := testbed.Options(nil)
 	options.Audit = sandbox.AuditNone
 	sb, err := sandbox.Start(t.Context(), options)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = sb.Close(context.Background()) })
-	load := seedClient(t, sb)
+	load := testbed.SeedClient(t, sb)
 	token := sb.Endpoint().Token
 	server := newServerProcess(t, sb)
 	server.start(t, token)

@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/exit"
+	"github.com/kctl-ctrl/kctl-ctrl/internal/testbed"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/engine"
 )
 
@@ -33,7 +34,7 @@ allow:
 // screen says and the API server's record shows; the loop asks again, and the yes to
 // that holds.
 func TestScreenRefusesALateYes(t *testing.T) {
-	parallel(t)
+	testbed.Parallel(t)
 	c := newContested(t)
 	pods := withLabel(template("web:1"), "web")
 	sets := c.client.AppsV1().ReplicaSets("default")
@@ -94,7 +95,7 @@ func TestScreenRefusesALateYes(t *testing.T) {
 
 // Likewise for a command behind the screen, which has the error for an answer.
 func TestExecOnTheScreenRefusesALateYes(t *testing.T) {
-	parallel(t)
+	testbed.Parallel(t)
 	p := emptyProof(t)
 	p.seedConfigMaps(t)
 	kubeconfig := p.kubeconfig(t)
@@ -108,12 +109,12 @@ func TestExecOnTheScreenRefusesALateYes(t *testing.T) {
 		x.shows("> ", write, "asked ").press("y").shows("Approved " + write)
 	}
 	x.shows("delete configmaps default/doomed", "asked ")
-	if _, err := p.client(t).CoreV1().ConfigMaps("default").Patch(t.Context(), "doomed", types.MergePatchType, somebody, metav1.PatchOptions{}); err != nil {
+	if _, err := p.Client(t).CoreV1().ConfigMaps("default").Patch(t.Context(), "doomed", types.MergePatchType, somebody, metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	x.press("y").shows("! Not sent after all, the object has changed meanwhile (rv ")
 	x.shows("THE COMMAND has ended with exit code 1", "No write waits.").press("<esc>").shows("> plain-operator").press("4").matches(`delete +configmaps default/doomed +refused +500`)
-	if wrote := p.wrote(t, "plain-operator"); len(wrote) != 4 || p.revisions(t)["/registry/configmaps/default/doomed"] == 0 {
+	if wrote := p.wrote(t, "plain-operator"); len(wrote) != 4 || p.Revisions(t)["/registry/configmaps/default/doomed"] == 0 {
 		t.Errorf("the server has had %q, want four writes and no delete", wrote)
 	}
 	x.press("q")

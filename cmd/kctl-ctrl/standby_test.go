@@ -15,11 +15,12 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/engineflags"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/exit"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/programtest"
+	"github.com/kctl-ctrl/kctl-ctrl/internal/testbed"
 )
 
 // Who only stands by says so from the first line to the last, and --for bounds it.
 func TestStandingBy(t *testing.T) {
-	parallel(t)
+	testbed.Parallel(t)
 	c := newContested(t)
 	_, err := c.client.CoordinationV1().Leases("kube-system").Create(t.Context(), &coordinationv1.Lease{
 		ObjectMeta: metav1.ObjectMeta{Name: "kube-controller-manager"},
@@ -80,7 +81,7 @@ func TestLeftOfABound(t *testing.T) {
 
 // A recording of loops that write for real says so on standard error.
 func TestRecordSaysThatItIsActive(t *testing.T) {
-	parallel(t)
+	testbed.Parallel(t)
 	c := newContested(t)
 	w := c.way(t, "a")
 	file := t.TempDir() + "/a.jsonl"
@@ -105,7 +106,7 @@ func TestRecordSaysThatItIsActive(t *testing.T) {
 // Who reads no further ("run --active | head") ends the run, and the lease is given
 // back.
 func TestClosedPipeGivesTheLeaseBack(t *testing.T) {
-	parallel(t)
+	testbed.Parallel(t)
 	c := newContested(t)
 	c.keepBusy(t, "web-1")
 	w := c.way(t, "a")
@@ -136,7 +137,7 @@ func TestClosedPipeGivesTheLeaseBack(t *testing.T) {
 // What the API server answers about the lease is said by its name, and that it
 // works again.
 func TestTooManyRequestsForTheLease(t *testing.T) {
-	parallel(t)
+	testbed.Parallel(t)
 	c := newContested(t)
 	p := c.way(t, "a").start(t, "--controllers=deployment")
 	p.says(t, "1 controller runs: deployment")

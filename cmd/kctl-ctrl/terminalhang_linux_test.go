@@ -11,13 +11,14 @@ import (
 	"golang.org/x/term"
 
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/exit"
+	"github.com/kctl-ctrl/kctl-ctrl/internal/testbed"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/informers"
 )
 
 // Nobody reads the terminal, and the screen waits for ever to draw on it: who asks
 // twice for the end gets it, with the terminal no longer raw.
 func TestScreenThatHangsGivesTheTerminalBack(t *testing.T) {
-	parallel(t)
+	testbed.Parallel(t)
 	control, tty, err := pty.Open()
 	if err != nil {
 		t.Fatal(err)

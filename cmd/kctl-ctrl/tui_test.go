@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/exit"
+	"github.com/kctl-ctrl/kctl-ctrl/internal/testbed"
 )
 
 // The screen leaves the terminal as it was, whatever ends it.
@@ -31,10 +32,10 @@ func TestScreenRestoresTheTerminal(t *testing.T) {
 		}, exit.Failed},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			parallel(t)
+			testbed.Parallel(t)
 			args, title := []string{"tui", "--controllers=deployment,replicaset", "--sandbox", "--nodes=0"}, "SANDBOX"
 			if c.where == onCluster {
-				args, title = []string{"tui", "--controllers=deployment,replicaset", "--kubeconfig", kubeconfigFor(t, share(t).Sandbox)}, "DRY-RUN=CLIENT"
+				args, title = []string{"tui", "--controllers=deployment,replicaset", "--kubeconfig", testbed.Kubeconfig(t, testbed.Share(t).Sandbox)}, "DRY-RUN=CLIENT"
 			}
 			x := onTerminal(t, 80, 24, args...).shows(title, "2 of 49 loops run")
 			begin := time.Now()
@@ -52,13 +53,13 @@ func TestScreenRestoresTheTerminal(t *testing.T) {
 
 // Ctrl-Z gives the shell its terminal back, and fg the screen.
 func TestScreenIsSuspended(t *testing.T) {
-	parallel(t)
+	testbed.Parallel(t)
 	x := onShell(t, 80, 24)
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	x.press("PS1='$ '\n").press(self + " tui --controllers=deployment --kubeconfig=" + kubeconfigFor(t, share(t).Sandbox) + "\n")
+	x.press("PS1='$ '\n").press(self + " tui --controllers=deployment --kubeconfig=" + testbed.Kubeconfig(t, testbed.Share(t).Sandbox) + "\n")
 	x.shows("1 of 49 loops run").press("<ctrl-z>").shows("$ ")
 	x.restored()
 	x.press("fg\n").shows("1 of 49 loops run").press("q").shows("$ ")
@@ -86,7 +87,7 @@ func TestScreenNeedsATerminal(t *testing.T) {
 // deletion would take, what a rollout changed; then holds a loop, and sees its write
 // only after the step.
 func TestScreenShowsTheLoopsAtWork(t *testing.T) {
-	parallel(t)
+	testbed.Parallel(t)
 	x := onTerminal(t, 120, 32, "tui", "--sandbox", "-f", "examples/shop/")
 	x.shows("SANDBOX", "43 of 49 loops run").press("K")
 	s := &liveSandbox{t: t, kubeconfig: x.matches(`KUBECONFIG=(\S+)`)}
@@ -123,8 +124,8 @@ func TestScreenShowsTheLoopsAtWork(t *testing.T) {
 // Where no cluster configured the sandbox is offered. What the screen saves, it
 // replays: with a slider, errors to jump to, and keys that say why they are off.
 func TestScreenSavesAndReplays(t *testing.T) {
-	needsSandbox(t)
-	parallel(t)
+	testbed.NeedsSandbox(t)
+	testbed.Parallel(t)
 	x := onTerminal(t, 100, 30)
 	x.shows("No cluster is configured", "[Y/n]").press("\n").shows("SANDBOX", "43 of 49 loops run")
 	s := &liveSandbox{t: t, kubeconfig: x.press("K").matches(`KUBECONFIG=(\S+)`)}

@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/exit"
+	"github.com/kctl-ctrl/kctl-ctrl/internal/testbed"
 )
 
 // holder is who holds kube-controller-manager's lease, as the API server has it.
@@ -57,7 +58,7 @@ func onContested(t *testing.T, w *way, columns, rows int, args ...string) *termi
 // TestScreenWritesForReal goes through active mode as a user does; what it comes to
 // is said by the API server.
 func TestScreenWritesForReal(t *testing.T) {
-	parallel(t)
+	testbed.Parallel(t)
 	c := newContested(t)
 	c.deploy(t, "web")
 	w := c.way(t, "a")
@@ -99,7 +100,7 @@ func TestScreenWritesForReal(t *testing.T) {
 // TestScreenStandsBy: beside a live holder the screen is a candidate and says who
 // leads; the loops go on dry, and the user can step down.
 func TestScreenStandsBy(t *testing.T) {
-	parallel(t)
+	testbed.Parallel(t)
 	c := newContested(t)
 	c.deploy(t, "web")
 	now := metav1.NowMicro()
@@ -133,7 +134,7 @@ func TestScreenStandsBy(t *testing.T) {
 // TestScreenLosesTheLease holds the renewals up under an active screen: it says so,
 // its loops stop, and it observes, for good.
 func TestScreenLosesTheLease(t *testing.T) {
-	parallel(t)
+	testbed.Parallel(t)
 	c := newContested(t)
 	c.keepBusy(t, "web-1")
 	w := c.way(t, "a")

@@ -12,13 +12,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/tuibackend"
+	"github.com/kctl-ctrl/kctl-ctrl/internal/testbed"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/document"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
 // TestScreenReaders runs what the screen asks against a sandbox.
 func TestScreenReaders(t *testing.T) {
-	withControllers(t)
+	testbed.WithControllers(t)
 	p := newPeopled(t)
 	t.Run("owners", func(t *testing.T) { p.testOwners(t) })
 	t.Run("cascade", func(t *testing.T) { p.testCascade(t) })

@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/tuibackend"
+	"github.com/kctl-ctrl/kctl-ctrl/internal/testbed"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/engine"
 	"github.com/kctl-ctrl/kctl-ctrl/tui/port"
@@ -33,7 +34,7 @@ func eventually(t *testing.T, what string, condition func() bool) {
 // sandbox: the ReplicaSet comes with the step and not before. The ReplicaSet
 // controller is started beside it. What is held keeps the session from nothing.
 func TestScreenLoops(t *testing.T) {
-	withControllers(t)
+	testbed.WithControllers(t)
 	options, err := controllers.NewOptions()
 	if err != nil {
 		t.Fatal(err)

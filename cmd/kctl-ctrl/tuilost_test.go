@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/exit"
+	"github.com/kctl-ctrl/kctl-ctrl/internal/testbed"
 )
 
 // gate passes connections on to an API server until it is shut: then it drops
@@ -129,8 +130,8 @@ func (s *liveSandbox) through() (*gate, string) {
 // When the API server goes, the screen says so and since when, and calls its data
 // stale; when it is back, what happened meanwhile is there without a restart.
 func TestScreenOutlivesTheAPIServer(t *testing.T) {
-	parallel(t)
-	s := &liveSandbox{t: t, kubeconfig: kubeconfigFor(t, share(t).Sandbox)}
+	testbed.Parallel(t)
+	s := &liveSandbox{t: t, kubeconfig: testbed.Kubeconfig(t, testbed.Share(t).Sandbox)}
 	s.kubectl("create", "configmap", "before")
 	g, kubeconfig := s.through()
 	x := onTerminal(t, 120, 30, "tui", "--kubeconfig", kubeconfig)

@@ -44,7 +44,7 @@ func TestEveryScriptIsPlayed(t *testing.T) {
 
 // TestTestHelpersAreForTests keeps what only tests may do out of the program.
 func TestTestHelpersAreForTests(t *testing.T) {
-	helpers := []string{module + "cmd/kctl-ctrl/internal/recycle", module + "cmd/kctl-ctrl/internal/programtest", module + "cmd/kctl-ctrl/internal/scripttest", module + "tui/internal/tuitest"}
+	helpers := []string{module + "internal/recycle", module + "internal/testbed", module + "reconcile/engine/internal/twin", module + "cmd/kctl-ctrl/internal/programtest", module + "cmd/kctl-ctrl/internal/scripttest", module + "tui/internal/tuitest"}
 	for _, p := range list(t) {
 		if slices.Contains(helpers, p.ImportPath) {
 			continue

@@ -15,7 +15,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/recycle"
+	"github.com/kctl-ctrl/kctl-ctrl/internal/recycle"
 )
 
 // Sandbox is a `kctl-ctrl sandbox` that one test after the other uses.

@@ -1,4 +1,4 @@
-package main
+package engine
 
 import (
 	"context"
@@ -83,7 +83,7 @@ func (d deletion) carryOut(ctx context.Context) error {
 
 func (p *proof) seeder(t *testing.T) *seeder {
 	t.Helper()
-	config := p.config(t)
+	config := p.Config(t)
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		t.Fatal(err)

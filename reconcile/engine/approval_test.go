@@ -1,6 +1,6 @@
 //go:build approveloops
 
-package main
+package engine
 
 import (
 	"bytes"
@@ -18,10 +18,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/engineflags"
+	"github.com/kctl-ctrl/kctl-ctrl/internal/testbed"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/approve"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
-	"github.com/kctl-ctrl/kctl-ctrl/reconcile/engine"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/plan"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/sandbox"
@@ -33,7 +32,7 @@ import (
 // asked is a session on a sandbox whose loops ask before each write, and someone
 // who answers: yes, but to those that are to be skipped.
 type asked struct {
-	*engine.Engine
+	*Engine
 	t      *testing.T
 	client *kubernetes.Clientset
 
@@ -53,14 +52,14 @@ func newAsked(t *testing.T) *asked {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := testEngine(t, engine.Spec{
-		Controllers: options, Horizon: askedHorizon, Approvals: engine.Approvals{Ask: true},
-		Sandbox: &engine.Sandbox{Nodes: 1},
+	s, err := testEngine(t, Spec{
+		Controllers: options, Horizon: askedHorizon, Approvals: Approvals{Ask: true},
+		Sandbox: &Sandbox{Nodes: 1},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { engineflags.ShutDown(s, os.Stderr) })
+	t.Cleanup(func() { stopEngine(t, s) })
 	a := &asked{Engine: s, t: t, skip: map[string]bool{}, skipped: map[string]int{}, wrote: map[string]bool{}}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
@@ -239,11 +238,11 @@ func (p *proof) skipped(t *testing.T, broken approve.Broken) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := testEngine(t, engine.Spec{Broken: engine.Broken{Approve: broken}, Approvals: engine.Approvals{Policy: &approve.Policy{}}})
+	s, err := testEngine(t, Spec{Broken: Broken{Approve: broken}, Approvals: Approvals{Policy: &approve.Policy{}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer engineflags.ShutDown(s, os.Stderr)
+	defer stopEngine(t, s)
 	wrap, err := s.Guarded(guard.Options{Mode: state.ModeActive, Grant: grant, Before: s.Gate().Before})
 	if err != nil {
 		t.Fatal(err)
@@ -265,12 +264,12 @@ func (p *proof) skipped(t *testing.T, broken approve.Broken) {
 // TestSkippedPersistsNothing: what a gate skips has not left, says the server.
 func TestSkippedPersistsNothing(t *testing.T) {
 	p := newProof(t)
-	before := p.revisions(t)
+	before := p.Revisions(t)
 	p.skipped(t, approve.Broken{})
-	for _, change := range changes(before, p.revisions(t)) {
+	for _, change := range testbed.Changes(before, p.Revisions(t)) {
 		t.Errorf("etcd: %s", change)
 	}
-	if all, _ := p.mutations(t); len(all) > 0 {
+	if all, _ := p.Mutations(t); len(all) > 0 {
 		t.Errorf("audit log: %d mutating requests left the process: %q", len(all), all)
 	}
 }
@@ -279,12 +278,12 @@ func TestSkippedPersistsNothing(t *testing.T) {
 // records.
 func TestProofSeesABrokenGate(t *testing.T) {
 	p := newProof(t)
-	before := p.revisions(t)
+	before := p.Revisions(t)
 	p.skipped(t, approve.Broken{NeverAsks: true})
-	if len(changes(before, p.revisions(t))) == 0 {
+	if len(testbed.Changes(before, p.Revisions(t))) == 0 {
 		t.Error("etcd shows no change though the gate lets writes through")
 	}
-	if _, real := p.mutations(t); len(real) == 0 {
+	if _, real := p.Mutations(t); len(real) == 0 {
 		t.Error("the audit log shows no write though the gate lets them through")
 	}
 }

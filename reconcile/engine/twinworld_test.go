@@ -1,4 +1,4 @@
-package main
+package engine
 
 import (
 	"slices"
@@ -9,7 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/twin"
+	"github.com/kctl-ctrl/kctl-ctrl/internal/testbed"
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/engine/internal/twin"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/plan"
 )
 
@@ -17,7 +18,7 @@ import (
 // rules, and the nodes and Endpoints that it passes over.
 func (l *live) world(t *testing.T, st *staged) twin.World {
 	t.Helper()
-	cluster, err := plan.NewCluster(l.config(t))
+	cluster, err := plan.NewCluster(l.Config(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +42,7 @@ func (l *live) world(t *testing.T, st *staged) twin.World {
 			Content: map[string]any{"health": n.Health, "object": n.Content, "status": twin.Settled(n.Status)},
 		})
 	}
-	client := seedClient(t, l.Sandbox)
+	client := testbed.SeedClient(t, l.Sandbox)
 	nodes, err := client.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)

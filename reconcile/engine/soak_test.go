@@ -1,12 +1,11 @@
 //go:build soak
 
-package main
+package engine
 
 import (
 	"context"
 	"flag"
 	"fmt"
-	"io"
 	"os"
 	"runtime"
 	"strings"
@@ -22,9 +21,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/ptr"
 
-	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/engineflags"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
-	"github.com/kctl-ctrl/kctl-ctrl/reconcile/engine"
 )
 
 var (
@@ -53,11 +50,11 @@ func TestSoak(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := testEngine(t, engine.Spec{Controllers: options, Sandbox: &engine.Sandbox{Nodes: 3}})
+	s, err := testEngine(t, Spec{Controllers: options, Sandbox: &Sandbox{Nodes: 3}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer engineflags.ShutDown(s, io.Discard)
+	defer stopEngine(t, s)
 	if err := s.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}

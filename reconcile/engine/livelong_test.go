@@ -1,6 +1,6 @@
 //go:build scenarios || twins
 
-package main
+package engine
 
 import "time"
 

@@ -1,6 +1,6 @@
 //go:build scenarios
 
-package main
+package engine
 
 import (
 	"testing"

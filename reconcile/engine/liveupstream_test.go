@@ -1,4 +1,4 @@
-package main
+package engine
 
 import (
 	"fmt"
@@ -15,14 +15,14 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/klog/v2"
 
-	"github.com/kctl-ctrl/kctl-ctrl/reconcile/engine"
+	"github.com/kctl-ctrl/kctl-ctrl/internal/testbed"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/simulate"
 )
 
 // upstream runs kube-controller-manager in the sandbox for as long as the test lasts.
 func (l *live) upstream(t *testing.T) {
 	t.Helper()
-	config, err := seedConfig(l.Sandbox)
+	config, err := testbed.SeedConfig(l.Sandbox)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +44,7 @@ func (l *live) upstream(t *testing.T) {
 	}
 	args := append([]string{
 		"--kubeconfig=" + l.kubeconfig(t), "--secure-port=0", "--leader-elect=false", "--kube-api-content-type=application/vnd.kubernetes.protobuf",
-		fmt.Sprintf("--kube-api-qps=%d", engine.SandboxQPS), fmt.Sprintf("--kube-api-burst=%d", engine.SandboxBurst),
+		fmt.Sprintf("--kube-api-qps=%d", SandboxQPS), fmt.Sprintf("--kube-api-burst=%d", SandboxBurst),
 		"--cluster-signing-cert-file=" + inputs.CertFile, "--cluster-signing-key-file=" + inputs.KeyFile,
 		"--service-account-private-key-file=" + inputs.ServiceAccountKeyFile, "--root-ca-file=" + rootCA,
 		"--service-cluster-ip-range=" + inputs.ServiceCIDR,
@@ -90,7 +90,7 @@ func (l *live) kubeconfig(t *testing.T) string {
 // has its pods, and it has come to rest.
 func (l *live) awaitUpstream(t *testing.T) {
 	t.Helper()
-	client := seedClient(t, l.Sandbox)
+	client := testbed.SeedClient(t, l.Sandbox)
 	const probe = "probe"
 	meta := metav1.ObjectMeta{Name: probe}
 	if _, err := client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: meta}, metav1.CreateOptions{}); err != nil {
@@ -98,7 +98,7 @@ func (l *live) awaitUpstream(t *testing.T) {
 	}
 	labels := map[string]string{"app": probe}
 	_, err := client.AppsV1().Deployments(probe).Create(t.Context(), &appsv1.Deployment{ObjectMeta: meta, Spec: appsv1.DeploymentSpec{
-		Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: withLabel(template("c:1"), probe),
+		Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: podTemplate("c:1", probe),
 	}}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -112,4 +112,12 @@ func (l *live) awaitUpstream(t *testing.T) {
 		_, noCA := client.CoreV1().ConfigMaps(probe).Get(t.Context(), "kube-root-ca.crt", metav1.GetOptions{})
 		return noAccount == nil && noCA == nil
 	})
+}
+
+// podTemplate is one of an image, with a label.
+func podTemplate(image, app string) corev1.PodTemplateSpec {
+	return corev1.PodTemplateSpec{
+		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": app}},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: image}}},
+	}
 }

@@ -1,16 +1,15 @@
-package main
+package engine
 
 import (
 	"maps"
 	"slices"
 	"testing"
 
-	"github.com/kctl-ctrl/kctl-ctrl/reconcile/engine"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
 // additions are the keys added so far, by "controller queue".
-func additions(s *engine.Engine) map[string]uint64 {
+func additions(s *Engine) map[string]uint64 {
 	out := map[string]uint64{}
 	for _, q := range s.Journal().Flush().Queues.All() {
 		out[q.Controller+" "+q.Name] += q.Adds
@@ -20,7 +19,7 @@ func additions(s *engine.Engine) map[string]uint64 {
 
 // keyless lists the queues, of controllers that run, that no key was added to since
 // before.
-func keyless(s *engine.Engine, before map[string]uint64) []string {
+func keyless(s *Engine, before map[string]uint64) []string {
 	now := additions(s)
 	var out []string
 	for _, status := range s.Manager().Statuses() {
@@ -38,7 +37,7 @@ func keyless(s *engine.Engine, before map[string]uint64) []string {
 
 // worksFor fails for each queue without keys and each wanted write that the API
 // server has not stored.
-func (l *live) worksFor(t *testing.T, s *engine.Engine, before map[string]uint64) {
+func (l *live) worksFor(t *testing.T, s *Engine, before map[string]uint64) {
 	t.Helper()
 	for _, queue := range keyless(s, before) {
 		if reason := keylessHere[queue]; reason == "" {

@@ -1,4 +1,4 @@
-package main
+package engine
 
 import (
 	"fmt"
@@ -8,7 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/twin"
+	"github.com/kctl-ctrl/kctl-ctrl/internal/testbed"
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/engine/internal/twin"
 )
 
 // twinRules are writes that two runs of kube-controller-manager itself do not agree on:
@@ -144,7 +145,7 @@ var oneEach = []string{
 // both write the same and end the same. TestTwinsOfAllScenarios and
 // TestActiveOfAllScenarios are the long form.
 func TestTwinsOfEachController(t *testing.T) {
-	withControllers(t)
+	testbed.WithControllers(t)
 	chosen := slices.DeleteFunc(scenarios(), func(sc scenario) bool { return actsHere(sc) || !slices.Contains(oneEach, sc.name) })
 	if len(chosen) != len(oneEach) {
 		t.Fatalf("%d of %d scenarios exist", len(chosen), len(oneEach))

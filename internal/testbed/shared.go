@@ -1,4 +1,4 @@
-package main
+package testbed
 
 import (
 	"context"
@@ -14,17 +14,17 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 
-	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/recycle"
+	"github.com/kctl-ctrl/kctl-ctrl/internal/recycle"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/sandbox"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/ownfile"
 )
 
-// slots bounds how many of the parallel tests run at a time: most of the time they wait
+// slots bounds how many of the Parallel tests run at a time: most of the time they wait
 // for leases, terminals and controllers.
 var slots = make(chan struct{}, 4)
 
-// parallel has a test run beside others. Its subtests may be parallel only if it is not.
-func parallel(t *testing.T) {
+// Parallel has a test run beside others. Its subtests may be Parallel only if it is not.
+func Parallel(t *testing.T) {
 	t.Helper()
 	t.Parallel()
 	takeSlot(t, time.Now())
@@ -43,11 +43,11 @@ func takeSlot(t *testing.T, since time.Time) {
 // handlers are the process's.
 var control sync.Mutex
 
-// withControllers has a test that runs controllers in this process run beside tests that
+// WithControllers has a test that runs controllers in this process run beside tests that
 // do not.
-func withControllers(t *testing.T) {
+func WithControllers(t *testing.T) {
 	t.Helper()
-	needsSandbox(t)
+	NeedsSandbox(t)
 	t.Parallel()
 	since := time.Now()
 	control.Lock()
@@ -55,9 +55,9 @@ func withControllers(t *testing.T) {
 	takeSlot(t, since)
 }
 
-// takeControl is for a parallel test that runs controllers in this process for a while.
+// TakeControl is for a Parallel test that runs controllers in this process for a while.
 // It waits without its slot, which those before it may need.
-func takeControl(t *testing.T) {
+func TakeControl(t *testing.T) {
 	t.Helper()
 	<-slots
 	since := time.Now()
@@ -66,36 +66,36 @@ func takeControl(t *testing.T) {
 	t.Logf("waited %.1fs for its turn", time.Since(since).Seconds())
 }
 
-// needsSandbox skips a test with -short.
-func needsSandbox(t testing.TB) {
+// NeedsSandbox skips a test with -short.
+func NeedsSandbox(t testing.TB) {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("-short: it starts a sandbox")
 	}
 }
 
-// sharedSandbox is a control plane without controllers, nodes and scheduler that is
+// Sandbox is a control plane without controllers, nodes and scheduler that is
 // used by one test after the other. It has an audit log, and serves every API.
-type sharedSandbox struct {
+type Sandbox struct {
 	*sandbox.Sandbox
 	recycled *recycle.Cluster
-	// auditFrom is where the audit log of the test that has it begins.
-	auditFrom int64
+	// AuditFrom is where the audit log of the test that has it begins.
+	AuditFrom int64
 }
 
-// sharedSandboxes are those that no test has.
-var sharedSandboxes struct {
+// sandboxes are those that no test has.
+var sandboxes struct {
 	sync.Mutex
 	dir  string // of the audit logs
-	idle []*sharedSandbox
+	idle []*Sandbox
 	made int
 }
 
-// share gives a test a sandbox that is as empty as a new one. At the end of the test,
+// Share gives a test a sandbox that is as empty as a new one. At the end of the test,
 // after its other cleanups, what it has left is removed, and the next test has it.
-func share(t *testing.T) *sharedSandbox {
+func Share(t *testing.T) *Sandbox {
 	t.Helper()
-	needsSandbox(t)
+	NeedsSandbox(t)
 	s := idleSandbox()
 	if s == nil {
 		s = startShared(t)
@@ -104,40 +104,40 @@ func share(t *testing.T) *sharedSandbox {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.auditFrom = info.Size()
+	s.AuditFrom = info.Size()
 	t.Cleanup(func() {
 		if err := s.recycled.Empty(context.Background()); err != nil {
 			t.Logf("the shared sandbox is of no use to the next test: %v", err)
 			_ = s.Close(context.Background())
 			return
 		}
-		sharedSandboxes.Lock()
-		defer sharedSandboxes.Unlock()
-		sharedSandboxes.idle = append(sharedSandboxes.idle, s)
+		sandboxes.Lock()
+		defer sandboxes.Unlock()
+		sandboxes.idle = append(sandboxes.idle, s)
 	})
 	return s
 }
 
 // idleSandbox is nil where all are taken.
-func idleSandbox() *sharedSandbox {
-	sharedSandboxes.Lock()
-	defer sharedSandboxes.Unlock()
-	n := len(sharedSandboxes.idle)
+func idleSandbox() *Sandbox {
+	sandboxes.Lock()
+	defer sandboxes.Unlock()
+	n := len(sandboxes.idle)
 	if n == 0 {
 		return nil
 	}
-	s := sharedSandboxes.idle[n-1]
-	sharedSandboxes.idle = sharedSandboxes.idle[:n-1]
+	s := sandboxes.idle[n-1]
+	sandboxes.idle = sandboxes.idle[:n-1]
 	return s
 }
 
-func startShared(t *testing.T) *sharedSandbox {
+func startShared(t *testing.T) *Sandbox {
 	t.Helper()
-	sharedSandboxes.Lock()
-	sharedSandboxes.made++
-	log := filepath.Join(sharedSandboxes.dir, "audit-"+strconv.Itoa(sharedSandboxes.made)+".log")
-	sharedSandboxes.Unlock()
-	options := proofOptions(nil)
+	sandboxes.Lock()
+	sandboxes.made++
+	log := filepath.Join(sandboxes.dir, "audit-"+strconv.Itoa(sandboxes.made)+".log")
+	sandboxes.Unlock()
+	options := Options(nil)
 	var err error
 	if options.AuditLog, err = ownfile.Create(log, false); err != nil {
 		t.Fatal(err)
@@ -153,14 +153,14 @@ func startShared(t *testing.T) *sharedSandbox {
 		_ = sb.Close(context.Background())
 		t.Fatal(err)
 	}
-	return &sharedSandbox{Sandbox: sb, recycled: recycled}
+	return &Sandbox{Sandbox: sb, recycled: recycled}
 }
 
 // awaitOwnService returns when kube-apiserver has created its own Service, which it does
 // some time after it is ready.
 func awaitOwnService(t *testing.T, sb *sandbox.Sandbox) {
 	t.Helper()
-	client := seedClient(t, sb)
+	client := SeedClient(t, sb)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	err := wait.PollUntilContextCancel(ctx, 20*time.Millisecond, true, func(ctx context.Context) (bool, error) {
@@ -178,8 +178,8 @@ func awaitOwnService(t *testing.T, sb *sandbox.Sandbox) {
 	}
 }
 
-// kubeconfigFor writes a kubeconfig that leads to a sandbox, for the test alone.
-func kubeconfigFor(t *testing.T, sb *sandbox.Sandbox) string {
+// Kubeconfig writes a kubeconfig that leads to a sandbox, for the test alone.
+func Kubeconfig(t *testing.T, sb *sandbox.Sandbox) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "kubeconfig")
 	if _, err := sb.WriteKubeconfig(path); err != nil {
@@ -188,8 +188,8 @@ func kubeconfigFor(t *testing.T, sb *sandbox.Sandbox) string {
 	return path
 }
 
-// prepareTests is what TestMain does for tests that run beside others; done undoes it.
-func prepareTests() (done func()) {
+// Prepare is what TestMain does for tests that run beside others; done undoes it.
+func Prepare() (done func()) {
 	flag.Parse()
 	given := false
 	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
@@ -200,13 +200,19 @@ func prepareTests() (done func()) {
 	if err != nil {
 		panic(err)
 	}
-	sharedSandboxes.dir = dir
+	sandboxes.dir = dir
 	// No test is to see the settings of who runs it.
 	_ = os.Setenv("XDG_CONFIG_HOME", filepath.Join(dir, "config"))
 	return func() {
-		for _, s := range sharedSandboxes.idle {
+		for _, s := range sandboxes.idle {
 			_ = s.Close(context.Background())
 		}
 		_ = os.RemoveAll(dir)
 	}
 }
+
+// Dir is for what tests share, until the last has ended.
+func Dir() string { return sandboxes.dir }
+
+// ReleaseControl gives back what TakeControl took.
+func ReleaseControl() { control.Unlock() }

@@ -1,4 +1,4 @@
-package main
+package testbed
 
 import (
 	"bufio"
@@ -16,29 +16,29 @@ import (
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 )
 
-// ownKeys are what kube-apiserver writes by itself, seen without any loop.
-var ownKeys = []string{"/registry/leases/kube-system/apiserver-", "/registry/masterleases/", "/registry/peerserverleases/", "/registry/ranges/", "/registry/health", "/registry/configmaps/kube-system/kube-apiserver-legacy-service-account-token-tracking"}
+// OwnKeys are what kube-apiserver writes by itself, seen without any loop.
+var OwnKeys = []string{"/registry/leases/kube-system/apiserver-", "/registry/masterleases/", "/registry/peerserverleases/", "/registry/ranges/", "/registry/health", "/registry/configmaps/kube-system/kube-apiserver-legacy-service-account-token-tracking"}
 
-// revisions maps every key that is not the API server's own to the revision
+// Revisions maps every key that is not the API server's own to the revision
 // that wrote it last.
-func (p *proof) revisions(t *testing.T) map[string]int64 {
+func (p *Proof) Revisions(t *testing.T) map[string]int64 {
 	t.Helper()
-	got, err := p.etcd.Get(t.Context(), "/registry/", clientv3.WithPrefix(), clientv3.WithKeysOnly())
+	got, err := p.Etcd.Get(t.Context(), "/registry/", clientv3.WithPrefix(), clientv3.WithKeysOnly())
 	if err != nil {
 		t.Fatal(err)
 	}
 	out := map[string]int64{}
 	for _, kv := range got.Kvs {
 		key := string(kv.Key)
-		if !slices.ContainsFunc(ownKeys, func(own string) bool { return strings.HasPrefix(key, own) }) {
+		if !slices.ContainsFunc(OwnKeys, func(own string) bool { return strings.HasPrefix(key, own) }) {
 			out[key] = kv.ModRevision
 		}
 	}
 	return out
 }
 
-// changes lists the keys that differ.
-func changes(before, after map[string]int64) []string {
+// Changes lists the keys that differ.
+func Changes(before, after map[string]int64) []string {
 	var out []string
 	for key, revision := range before {
 		switch now, still := after[key]; {
@@ -57,16 +57,16 @@ func changes(before, after map[string]int64) []string {
 	return out
 }
 
-// mutations reads from the audit log what anyone but the seed and the API server
+// Mutations reads from the audit log what anyone but the seed and the API server
 // itself asked to change: all of it, and what of it was not a dry run.
-func (p *proof) mutations(t *testing.T) (all, real []string) {
+func (p *Proof) Mutations(t *testing.T) (all, real []string) {
 	t.Helper()
 	file, err := os.Open(p.AuditLogPath())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	if _, err := file.Seek(p.auditFrom, io.SeekStart); err != nil {
+	if _, err := file.Seek(p.AuditFrom, io.SeekStart); err != nil {
 		t.Fatal(err)
 	}
 	lines := bufio.NewScanner(file)
@@ -76,8 +76,8 @@ func (p *proof) mutations(t *testing.T) (all, real []string) {
 		if err := json.Unmarshal(lines.Bytes(), &event); err != nil {
 			t.Fatal(err)
 		}
-		seed, itself := event.UserAgent == seedAgent, event.User.Username == "system:apiserver"
-		if seed || itself || event.Stage != auditv1.StageResponseComplete || !mutating(event) {
+		seed, itself := event.UserAgent == SeedAgent, event.User.Username == "system:apiserver"
+		if seed || itself || event.Stage != auditv1.StageResponseComplete || !Mutating(event) {
 			continue
 		}
 		what := fmt.Sprintf("%s %s %s", strings.TrimPrefix(event.UserAgent, "kctl-ctrl/"), event.Verb, event.RequestURI)
@@ -92,7 +92,8 @@ func (p *proof) mutations(t *testing.T) (all, real []string) {
 	return all, real
 }
 
-func mutating(event auditv1.Event) bool {
+// Mutating reports whether a request asks to change something.
+func Mutating(event auditv1.Event) bool {
 	switch event.Verb {
 	case "get", "list", "watch":
 		return false

@@ -1,4 +1,4 @@
-package main
+package testbed
 
 import (
 	"testing"
@@ -12,12 +12,12 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
-// seedAgent is the user agent of what a test itself does to its sandbox.
-const seedAgent = "seed"
+// SeedAgent is the user agent of what a test itself does to its sandbox.
+const SeedAgent = "seed"
 
-// seedConfig is for what a test does to its sandbox itself: it writes for real, as fast
+// SeedConfig is for what a test does to its sandbox itself: it writes for real, as fast
 // as it can, and says nothing of warnings.
-func seedConfig(sb *sandbox.Sandbox) (*rest.Config, error) {
+func SeedConfig(sb *sandbox.Sandbox) (*rest.Config, error) {
 	endpoint := sb.Endpoint()
 	grant, err := guard.GrantSandbox(endpoint.URL, endpoint.CA, sandbox.Recognise)
 	if err != nil {
@@ -31,13 +31,14 @@ func seedConfig(sb *sandbox.Sandbox) (*rest.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	config.UserAgent, config.WarningHandler = seedAgent, rest.NoWarnings{}
+	config.UserAgent, config.WarningHandler = SeedAgent, rest.NoWarnings{}
 	return config, nil
 }
 
-func seedClient(t testing.TB, sb *sandbox.Sandbox) kubernetes.Interface {
+// SeedClient is a client by SeedConfig.
+func SeedClient(t testing.TB, sb *sandbox.Sandbox) kubernetes.Interface {
 	t.Helper()
-	config, err := seedConfig(sb)
+	config, err := SeedConfig(sb)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package main
+package engine
 
 import (
 	"context"
@@ -13,7 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/restmapper"
 
-	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/twin"
+	"github.com/kctl-ctrl/kctl-ctrl/internal/testbed"
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/engine/internal/twin"
 )
 
 // staged are scenarios as etcd stores them, made by an API server without
@@ -39,13 +40,13 @@ type staged struct {
 func stage(t *testing.T, scenarios []scenario) *staged {
 	t.Helper()
 	p := newProofOf(t, nil, nil)
-	before := p.revisions(t)
+	before := p.Revisions(t)
 	seeder := p.seeder(t)
 	seeder.postpones = func(scenario string) bool { return strings.HasPrefix(scenario, "gc-") }
 	if err := seeder.seedAll(t.Context(), scenarios); err != nil {
 		t.Fatal(err)
 	}
-	got, err := p.etcd.Get(t.Context(), "/registry/", clientv3.WithPrefix())
+	got, err := p.Etcd.Get(t.Context(), "/registry/", clientv3.WithPrefix())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +82,7 @@ func stage(t *testing.T, scenarios []scenario) *staged {
 
 // passedBy are keys that each API server writes by itself.
 func passedBy(key string) bool {
-	own := slices.Concat(ownKeys, []string{"/registry/events/", "/registry/apiregistration.k8s.io/"})
+	own := slices.Concat(testbed.OwnKeys, []string{"/registry/events/", "/registry/apiregistration.k8s.io/"})
 	return slices.ContainsFunc(own, func(prefix string) bool { return strings.HasPrefix(key, prefix) })
 }
 
@@ -132,7 +133,7 @@ func (st *staged) inject(ctx context.Context, etcd *clientv3.Client, scenarios [
 
 // injectLate has the rest follow, when what is there is known everywhere.
 func (st *staged) injectLate(ctx context.Context, l *live, seeder *seeder) error {
-	if err := put(ctx, l.etcd, l.scenarios, st.late); err != nil {
+	if err := put(ctx, l.Etcd, l.scenarios, st.late); err != nil {
 		return err
 	}
 	for _, sc := range l.scenarios {

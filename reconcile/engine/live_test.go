@@ -1,4 +1,4 @@
-package main
+package engine
 
 import (
 	"bufio"
@@ -23,10 +23,9 @@ import (
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 	"k8s.io/kubernetes/cmd/kube-controller-manager/names"
 
-	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/engineflags"
-	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/twin"
+	"github.com/kctl-ctrl/kctl-ctrl/internal/testbed"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
-	"github.com/kctl-ctrl/kctl-ctrl/reconcile/engine"
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/engine/internal/twin"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/sandbox"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/simulate"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
@@ -59,7 +58,7 @@ type live struct {
 func newLive(t *testing.T, name string, flags ...string) *live {
 	t.Helper()
 	sb, err := sandbox.Start(t.Context(), sandbox.Options{
-		Audit: sandbox.AuditRequest, AuditLog: auditFile(t),
+		Audit: sandbox.AuditRequest, AuditLog: testbed.AuditFile(t),
 		DisableAdmission: []string{"ServiceAccount"}, ExtraArgs: []string{"--runtime-config=api/all=true"},
 	})
 	if err != nil {
@@ -71,7 +70,7 @@ func newLive(t *testing.T, name string, flags ...string) *live {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = etcd.Close() })
-	return &live{proof: &proof{Sandbox: sb, etcd: etcd, flags: slices.Concat(liveFlags, flags)}, name: name}
+	return &live{proof: &proof{Proof: &testbed.Proof{Sandbox: sb, Etcd: etcd}, flags: slices.Concat(liveFlags, flags)}, name: name}
 }
 
 // simulation is that of both sides: one node, so that no object depends on the
@@ -88,13 +87,13 @@ func simulation() simulate.Options {
 
 // ours runs this program's controllers in the sandbox for as long as the test lasts.
 // It returns when their workers wait for keys.
-func (l *live) ours(t *testing.T) *engine.Engine {
+func (l *live) ours(t *testing.T) *Engine {
 	t.Helper()
-	s, err := engine.New(engine.Spec{Log: engine.Log{File: filepath.Join(t.TempDir(), "log")}})
+	s, err := New(Spec{Log: Log{File: filepath.Join(t.TempDir(), "log")}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { engineflags.ShutDown(s, os.Stderr) })
+	t.Cleanup(func() { stopEngine(t, s) })
 	if err := s.Adopt(l.Sandbox, state.ModeActive); err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +109,7 @@ func (l *live) ours(t *testing.T) *engine.Engine {
 	if err := flags.Parse(l.flags); err != nil {
 		t.Fatal(err)
 	}
-	options.DefaultThroughput(engine.SandboxQPS, engine.SandboxBurst)
+	options.DefaultThroughput(SandboxQPS, SandboxBurst)
 	inputs := l.SigningInputs()
 	component, err := options.Complete(controllers.Inputs{
 		SigningCertFile: inputs.CertFile, SigningKeyFile: inputs.KeyFile,
@@ -132,7 +131,7 @@ func (l *live) ours(t *testing.T) *engine.Engine {
 }
 
 // awaitWorkers returns when the workers of all controllers wait for keys.
-func (l *live) awaitWorkers(t *testing.T, s *engine.Engine) {
+func (l *live) awaitWorkers(t *testing.T, s *Engine) {
 	t.Helper()
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
@@ -150,7 +149,7 @@ func (l *live) awaitWorkers(t *testing.T, s *engine.Engine) {
 
 // workless are the running controllers with queues of which no goroutine waits for a
 // key.
-func workless(s *engine.Engine) []string {
+func workless(s *Engine) []string {
 	var profile bytes.Buffer
 	if err := pprof.Lookup("goroutine").WriteTo(&profile, 1); err != nil {
 		return []string{err.Error()}
@@ -180,7 +179,7 @@ func workless(s *engine.Engine) []string {
 }
 
 // others are user agents of what is no controller of kube-controller-manager's.
-var others = []string{seedAgent, "apply", "simulated-nodes", "kube-scheduler", "simulated-provisioner"}
+var others = []string{testbed.SeedAgent, "apply", "simulated-nodes", "kube-scheduler", "simulated-provisioner"}
 
 // play injects scenarios. What is written from now on is read by catchUp.
 func (l *live) play(t *testing.T, st *staged, scenarios []scenario) {
@@ -195,7 +194,7 @@ func (l *live) play(t *testing.T, st *staged, scenarios []scenario) {
 	l.log = twin.NewLog(twin.Options{Accounts: l.known, Others: others, Scenario: st.scenarioNamed}, st.known)
 	l.begun = time.Now()
 	l.last = l.begun
-	if err := st.inject(t.Context(), l.etcd, scenarios); err != nil {
+	if err := st.inject(t.Context(), l.Etcd, scenarios); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -1,13 +1,13 @@
 //go:build twins
 
-package main
+package engine
 
 import (
 	"slices"
 	"testing"
 	"time"
 
-	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/twin"
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/engine/internal/twin"
 )
 
 // TestTwinsOfAllScenarios plays the scenarios to kube-controller-manager twice and to

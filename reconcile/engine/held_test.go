@@ -1,4 +1,4 @@
-package main
+package engine
 
 import (
 	"bytes"
@@ -17,7 +17,6 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/approve"
-	"github.com/kctl-ctrl/kctl-ctrl/reconcile/engine"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/tap"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
@@ -58,7 +57,7 @@ func TestAHeldWriteIsLookedAtAgain(t *testing.T) {
 		"changed, and nothing stored": {state.ModeDryRunServer, "8", true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, err := testEngine(t, engine.Spec{})
+			s, err := testEngine(t, Spec{})
 			if err != nil {
 				t.Fatal(err)
 			}
