@@ -42,7 +42,7 @@ func (m *model) noActive() string {
 		return ""
 	}
 	if e.Active == nil && !e.Connecting && e.Player == nil && e.Latest.Session.Sandbox {
-		return "in a sandbox the loops write for real already"
+		return "in a sandbox the controllers already write for real"
 	}
 	return page.FirstOf(e.Without(e.Active != nil), e.Standing().Again)
 }
@@ -58,11 +58,11 @@ func (m *model) lead() tea.Cmd {
 // prepare asks what becoming active would mean. Nothing is written for it.
 func (m *model) prepare(controllers []string) tea.Cmd {
 	if m.preparing || m.plan != nil {
-		return page.Say("The cluster is being asked already.")
+		return page.Say("The check of the cluster is already running.")
 	}
 	m.preparing = true
 	active, ctx := m.env.Active, m.env.Ctx
-	m.said, m.saidAt = page.SayMsg{Text: "Asking the cluster whether these loops may write for real…"}, m.env.Now
+	m.said, m.saidAt = page.SayMsg{Text: "Checking that these controllers may write for real…"}, m.env.Now
 	return func() tea.Msg {
 		plan, err := active.Prepare(ctx, controllers)
 		return preparedMsg{plan, err}
@@ -94,7 +94,7 @@ func (m *model) prepared(msg preparedMsg) tea.Cmd {
 				return page.Say("Nothing was done.")
 			}
 			active, ctx := m.env.Active, m.env.Ctx
-			m.said, m.saidAt = page.SayMsg{Text: "Checking once more, and standing for election…"}, m.env.Now
+			m.said, m.saidAt = page.SayMsg{Text: "Checking again, then joining leader election…"}, m.env.Now
 			return func() tea.Msg { return begunMsg{active.Begin(ctx, plan, typed)} }
 		},
 	}, nil)
@@ -114,7 +114,7 @@ func (m *model) begun(msg begunMsg) tea.Cmd {
 		return nil
 	}
 	m.env.Observing = true // what comes after it, until the user starts a loop
-	return page.Say("Standing for election: page 7 shows how it goes, L ends it.")
+	return page.Say("Joined leader election: page 7 shows it, L leaves it.")
 }
 
 // closeText closes a text that may have others over it.
@@ -131,7 +131,7 @@ func (m *model) closeText(view *overlay) {
 func (m *model) stepDown() tea.Cmd {
 	active, ctx := m.env.Active, m.env.Ctx
 	end := func() tea.Cmd {
-		m.said, m.saidAt = page.SayMsg{Text: "Stepping down: the loops, the writes under way, then the lease…"}, m.env.Now
+		m.said, m.saidAt = page.SayMsg{Text: "Stepping down: ending controllers and writes, then the lease…"}, m.env.Now
 		return func() tea.Msg {
 			if err := active.End(ctx); err != nil {
 				return page.SayMsg{Text: err.Error(), Bad: true}
@@ -141,11 +141,11 @@ func (m *model) stepDown() tea.Cmd {
 	}
 	switch m.env.Standing().Phase {
 	case state.ActiveLeading:
-		return page.Send(page.ConfirmMsg{Question: "Stop the loops, and give the lease back?", Yes: end})
+		return page.Send(page.ConfirmMsg{Question: "Stop the controllers and release the lease?", Yes: end})
 	case state.ActiveCandidate:
-		return page.Send(page.ConfirmMsg{Question: "Stand for election no longer?", Yes: end})
+		return page.Send(page.ConfirmMsg{Question: "Leave leader election?", Yes: end})
 	}
-	return page.Complain("it is stepping down already")
+	return page.Complain("it is already stepping down")
 }
 
 // lines say what typing the name will do.
@@ -167,9 +167,9 @@ func planLines(p port.ActivePlan, e *page.Env, w int) []widget.Line {
 		if !p.RenewTime.IsZero() {
 			held += ", renewed " + e.Ago(p.RenewTime) + " ago"
 		}
-		held += ": this process stands by until the lease is free, and never takes it from a live holder"
+		held += ": this process waits until the lease is free, and never takes it from a live holder"
 		if p.NoWait {
-			held = p.Holder + ": with --no-wait this process does not stand by"
+			held = p.Holder + ": with --no-wait this process does not wait"
 		}
 	}
 	put("held by", held, widget.WarnIf(p.Holder != ""))
@@ -177,16 +177,16 @@ func planLines(p port.ActivePlan, e *page.Env, w int) []widget.Line {
 	for i, name := range p.Controllers {
 		loops[i] = render.ShortName(name)
 	}
-	put("loops", strings.Join(loops, ", "), widget.Bold)
+	put("controllers", strings.Join(loops, ", "), widget.Bold)
 	put("cannot run", strings.Join(p.Off, ", "), widget.Warn)
 	if p.Asks {
-		put("approval", "writes wait for a yes or for the policy: A shows them", widget.Text)
+		put("approval", "writes wait for approval or a policy rule: A shows them", widget.Text)
 	}
 	out = append(out, widget.Line{})
 	for _, text := range []string{
-		"Once this process holds the lease, these loops write to that cluster FOR REAL, in place of kube-controller-manager's. They are stopped and started anew for it; what they did dry is not done.",
-		"A kube-controller-manager that stands by meanwhile runs none of its loops: those that are not named above are run by nobody.",
-		"When the lease is lost nothing is written any more, the loops are stopped, and this process observes. It does not stand again by itself.",
+		"Once this process holds the lease, these controllers write to that cluster FOR REAL, in place of kube-controller-manager's. They are restarted for it; dry-run results are discarded.",
+		"A standby kube-controller-manager runs no controllers meanwhile: those not named above do not run at all.",
+		"When the lease is lost, writes end, the controllers are stopped, and this process observes. It does not rejoin the election on its own.",
 		"esc leaves everything as it is.",
 	} {
 		out = append(out, widget.Indent(widget.Wrapped(text, w, widget.Text), 1)...)
@@ -220,7 +220,7 @@ func electionSpan(e *page.Env) (widget.Span, bool) {
 		return widget.Span{}, false
 	case phase == state.ActiveCandidate && in.Phase == state.ElectionCandidate:
 		if in.Holder == "" {
-			return widget.Warn.Of("nobody leads yet"), true
+			return widget.Warn.Of("no leader yet"), true
 		}
 		text := page.LeaderName(in.Holder) + " leads"
 		if !in.Since.IsZero() {
@@ -228,7 +228,7 @@ func electionSpan(e *page.Env) (widget.Span, bool) {
 		}
 		return widget.Warn.Of(text), true
 	case phase == state.ActiveLeading:
-		return widget.Text.Of("we lead since " + e.Ago(page.Acquired(e.Latest))), true
+		return widget.Text.Of("leading since " + e.Ago(page.Acquired(e.Latest))), true
 	}
 	return widget.Span{}, false
 }
@@ -239,9 +239,9 @@ func ended(e *page.Env) string {
 	if s.Ended == "" || e.Now.Sub(s.EndedAt) > page.AlarmFor {
 		return ""
 	}
-	then := "nothing is written any more, this process observes"
+	then := "no more writes, this process observes"
 	if s.Phase != state.ActiveOff {
-		then = "nothing is written any more, the loops are being stopped"
+		then = "no more writes, the controllers are being stopped"
 	}
 	text := fmt.Sprintf("%s %s ago: %s", strings.ToUpper(s.Ended), widget.Age(max(e.Now.Sub(s.EndedAt), 0)), then)
 	if s.Reason != "" {

@@ -92,10 +92,10 @@ func TestActiveIsTyped(t *testing.T) {
 	if got := strings.Join(f.asked, "; "); got != "prepare ; prepare replicaset,deployment; prepare ; begin stag; prepare " || f.Phase != state.ActiveOff {
 		t.Errorf("the screen has asked: %s", got)
 	}
-	s.press("L", "type:staging", "enter").has(" CANDIDATE ", "Standing for election").hasNot("Write to context")
+	s.press("L", "type:staging", "enter").has(" CANDIDATE ", "Joined leader election").hasNot("Write to context")
 	s.show(elected(state.ModeDryRunClient, waits))
 	s.has("node-1 leads since 3h")
-	s.press("L").has("Stand for election no longer?").press("n")
+	s.press("L").has("Leave leader election?").press("n")
 	if f.Phase != state.ActiveCandidate {
 		t.Error("any key was a yes")
 	}
@@ -109,10 +109,10 @@ func TestActiveIsRefused(t *testing.T) {
 	s.press("L").golden("active-refused-80x24")
 	s.press("esc")
 	f.Again = "a process can lead only once: restart kctl-ctrl"
-	s.press("L").has("Lead: not now: this process has led")
-	s.press(":", "type:active", "enter").has("active: not now: this process has led")
+	s.press("L").has("Lead: not now: a process can lead only once")
+	s.press(":", "type:active", "enter").has("active: not now: a process can lead only once")
 	sandbox := newScreen(t, Options{}, shop(t, 0), 80, 24)
-	sandbox.press("L").has("in a sandbox the loops write for real already")
+	sandbox.press("L").has("in a sandbox the controllers already write for real")
 	replay := newScreen(t, Options{Parts: page.Parts{Player: &stillPlayer{}, Missing: "this is a recording"}}, shop(t, 0), 80, 24)
 	replay.press("L").has("not now: this is a recording")
 }
@@ -136,7 +136,7 @@ func TestActiveHeaderAndLeases(t *testing.T) {
 	f.Phase = state.ActiveLeading
 	snap := elected(state.ModeActive, waits, leads, late)
 	s := newScreen(t, Options{Parts: page.Parts{Active: f}}, snap, 80, 24)
-	s.has(" ACTIVE ", "FOR REAL").press("q").has("give the lease back?").press("n")
+	s.has(" ACTIVE ", "FOR REAL").press("q").has("release the lease?").press("n")
 	s.press("7").golden("leases-leading-80x24")
 	s.press("enter").has("Our election", "candidate as host_me: node-1_real leads since", "acquired: host_me leads", "renewed late, 7s after").press("esc")
 	wide := newScreen(t, Options{Parts: page.Parts{Active: f}}, snap, 200, 60)
@@ -144,7 +144,7 @@ func TestActiveHeaderAndLeases(t *testing.T) {
 
 	f.Phase, f.Ended, f.Reason, f.EndedAt = state.ActiveEnding, "lease lost", lost.Reason, testNow.Add(-time.Second)
 	s.show(elected(state.ModeActive, waits, leads, late, lost))
-	s.has(" STEPPING DOWN ", "LEASE LOST 1s ago: nothing is written any more, the loops are being stopped", "LOST at 05:06:06.000", "WE LOST IT")
+	s.has(" STEPPING DOWN ", "LEASE LOST 1s ago: no more writes, the controllers are being stopped", "LOST at 05:06:06.000", "WE LOST IT")
 	f.Phase = state.ActiveOff
 	gone := elected(state.ModeDryRunClient, waits, leads, lost)
 	gone = state.Fold(gone, state.Entry{Seq: 8, At: testNow, Event: state.ControllerChanged{Controller: "deployment-controller", Status: state.ControllerStopped}})

@@ -75,11 +75,11 @@ func brakeAlarm(e *page.Env) string {
 	case reason == "":
 		return ""
 	case e.Player != nil:
-		return "THE BRAKE IS ON, nothing is written: " + reason
+		return "BREAKER TRIPPED, nothing is written: " + reason
 	case keepsLease(e):
-		return "THE BRAKE IS ON, the lease is kept: nobody reconciles; A, then b, releases it: " + reason
+		return "BREAKER TRIPPED, the lease is kept: nobody reconciles; A, then b, releases it: " + reason
 	}
-	return "THE BRAKE IS ON, nothing is written; A, then b, releases it: " + reason
+	return "BREAKER TRIPPED, nothing is written; A, then b, releases it: " + reason
 }
 
 // brakeLines tell above the questions why the brake is on, and since when.
@@ -88,13 +88,13 @@ func brakeLines(e *page.Env, w int) []widget.Line {
 		return nil
 	}
 	reason, since := braked(e), e.Latest.Controls.Breaker.Since
-	text := "The brake is on"
+	text := "The breaker tripped"
 	if !since.IsZero() {
-		text += " since " + e.Clock(since)
+		text += " at " + e.Clock(since)
 	}
 	text += ": " + reason + "."
 	if keepsLease(e) {
-		text += " This process keeps the lease meanwhile, so nobody reconciles: esc, then L, gives the work back."
+		text += " This process keeps the lease meanwhile, so nobody reconciles: esc, then L, steps down."
 	}
 	const most = 4
 	lines := widget.Indent(widget.Wrapped(text, w-2, widget.Warn), 1)
@@ -154,7 +154,7 @@ func (r questionRows) Cells(i int) []widget.Cell {
 	q := r.all[i]
 	waits := widget.Word("you", widget.Warn)
 	if q.Braked {
-		waits = widget.Word("the brake", widget.Bad)
+		waits = widget.Word("breaker", widget.Bad)
 	}
 	return []widget.Cell{
 		widget.Plain(strconv.Itoa(q.ID)), widget.Plain(render.ShortName(q.Controller)), widget.Plain(q.Cause.Key),
@@ -167,9 +167,9 @@ func deletes(q state.Question) bool {
 }
 
 func (v *approvalsView) title(e *page.Env) string {
-	text := fmt.Sprintf("%d writes wait", len(v.questions))
+	text := fmt.Sprintf("%d writes pending", len(v.questions))
 	if len(v.questions) == 1 {
-		text = "1 write waits"
+		text = "1 write pending"
 	}
 	switch n := e.Latest.Controls.Approvals.Len(); {
 	case n == 1:
@@ -200,7 +200,7 @@ func (v *approvalsView) settle(e *page.Env) {
 // them what there is to say of the brake.
 func (v *approvalsView) view(e *page.Env, w, h int) []string {
 	rows := questionRows{e, v.questions}
-	draw := func(w, h int) []string { return v.list.View(e.Theme, rows, w, h, "No write waits.") }
+	draw := func(w, h int) []string { return v.list.View(e.Theme, rows, w, h, "No pending writes.") }
 	detail := func(w int) []widget.Line {
 		q, ok := v.under()
 		if !ok {
@@ -236,7 +236,7 @@ func questionLines(e *page.Env, q state.Question, asked string, w int) []widget.
 	out = append(out, widget.Indent(widget.Wrapped("← "+q.Why, w-3, widget.Dim), 1)...)
 	switch {
 	case q.Braked:
-		out = append(out, widget.Line{widget.Warn.Of(" " + asked + ", approved; it waits for the brake")})
+		out = append(out, widget.Line{widget.Warn.Of(" " + asked + ", approved; it waits for the circuit breaker")})
 	case q.Skipped > 0:
 		out = append(out, widget.Line{widget.Text.Of(" " + asked), widget.Warn.Of(fmt.Sprintf(", skipped before: %d", q.Skipped))})
 	default:
@@ -246,7 +246,7 @@ func questionLines(e *page.Env, q state.Question, asked string, w int) []widget.
 		out = append(out, widget.Indent(widget.Wrapped(keptLease, w-3, widget.Warn), 1)...)
 	}
 	if q.Problem != "" {
-		out = append(out, widget.Indent(widget.Wrapped("what it changes cannot be told: "+q.Problem, w-3, widget.Warn), 1)...)
+		out = append(out, widget.Indent(widget.Wrapped("cannot show what it changes: "+q.Problem, w-3, widget.Warn), 1)...)
 		return out
 	}
 	if len(q.Diff) == 0 && deletes(q) {
@@ -282,13 +282,13 @@ func (v *approvalsView) actions(m *model) []page.Action {
 	case without != "":
 		none = without
 	case !ok:
-		none = "no write waits"
+		none = "no write is pending"
 	case q.Braked:
-		none = "it is approved, and waits for the brake"
+		none = "it is approved, and waits for the circuit breaker"
 	}
-	brake := page.Action{Keys: []string{"b"}, Label: "brake", Help: "Put the brake on: nothing is written until you release it.", Off: without, Do: func() tea.Cmd { return v.setBrake(e, true) }}
+	brake := page.Action{Keys: []string{"b"}, Label: "trip", Help: "Trip the circuit breaker: nothing is written until you release it.", Off: without, Do: func() tea.Cmd { return v.setBrake(e, true) }}
 	if braked(e) != "" {
-		brake.Label, brake.Help = "release", "Release the brake; the limits count anew."
+		brake.Label, brake.Help = "release", "Release the circuit breaker; the limits start again."
 		brake.Do = func() tea.Cmd { return v.setBrake(e, false) }
 	}
 	nothing := without
@@ -297,27 +297,27 @@ func (v *approvalsView) actions(m *model) []page.Action {
 	}
 	skip, whole := without, ""
 	if !ok {
-		skip, whole = none, "no write waits"
+		skip, whole = none, "no write is pending"
 	}
 	return []page.Action{
-		{Keys: []string{"y"}, Label: "yes", Help: "Let this one write go.", Off: none, Do: func() tea.Cmd { return v.answer(e, state.AnswerYes) }},
-		{Keys: []string{"s"}, Label: "skip", Help: "Answer it with an error: the writer tries again later.", Off: skip, Do: func() tea.Cmd { return v.answer(e, state.AnswerSkip) }},
+		{Keys: []string{"y"}, Label: "yes", Help: "Approve this write.", Off: none, Do: func() tea.Cmd { return v.answer(e, state.AnswerYes) }},
+		{Keys: []string{"s"}, Label: "skip", Help: "Answer with an error; the writer retries later.", Off: skip, Do: func() tea.Cmd { return v.answer(e, state.AnswerSkip) }},
 		{Keys: []string{"K"}, Label: "key", Help: coversHelp(q, state.AnswerKey, "of this key"), Off: page.FirstOf(none, uncovered(q, state.AnswerKey)), Do: func() tea.Cmd { return v.answer(e, state.AnswerKey) }},
 		{Keys: []string{"C"}, Label: "controller", Help: coversHelp(q, state.AnswerController, "of this controller"), Off: page.FirstOf(none, uncovered(q, state.AnswerController)), Do: func() tea.Cmd { return v.sure(e, q, state.AnswerController) }},
 		{Keys: []string{"V"}, Label: "verb", Help: coversHelp(q, state.AnswerVerb, "with this verb"), Off: page.FirstOf(none, uncovered(q, state.AnswerVerb)), Do: func() tea.Cmd { return v.sure(e, q, state.AnswerVerb) }},
 		brake,
 		{Keys: []string{"w"}, Label: "withdraw", Help: "Withdraw all approvals for more than one write.", Off: nothing, Do: func() tea.Cmd { return v.withdraw(e) }},
-		{Keys: []string{"enter"}, Label: "whole", Help: "Show the question whole, with what each answer covers.", Off: whole, Do: func() tea.Cmd { return page.Send(page.ShowMsg{Text: v.whole(e, q)}) }},
+		{Keys: []string{"enter"}, Label: "whole", Help: "Show the whole write, and what each answer covers.", Off: whole, Do: func() tea.Cmd { return page.Send(page.ShowMsg{Text: v.whole(e, q)}) }},
 		{Keys: []string{"?"}, Label: "help", Help: "Show these keys.", Do: func() tea.Cmd { return v.help(m) }},
-		{Keys: []string{"esc", "A", "q"}, Label: "close", Help: "Go back to the page; what waits goes on waiting.", Do: func() tea.Cmd { m.approvals = nil; return nil }},
+		{Keys: []string{"esc", "A", "q"}, Label: "close", Help: "Go back to the page; pending writes stay pending.", Do: func() tea.Cmd { m.approvals = nil; return nil }},
 	}
 }
 
 func coversHelp(q state.Question, a state.Answer, otherwise string) string {
 	if covers := q.Covers[a]; covers != "" {
-		return "Let it go, and from now on " + covers + "."
+		return "Approve it, and from now on " + covers + "."
 	}
-	return "Let it go, and from now on every write " + otherwise + "."
+	return "Approve it, and from now on every write " + otherwise + "."
 }
 
 func uncovered(q state.Question, a state.Answer) string {
@@ -327,7 +327,7 @@ func uncovered(q state.Question, a state.Answer) string {
 	return ""
 }
 
-var errMoved = errors.New("the question under the cursor is another one now: look, and answer again")
+var errMoved = errors.New("the selected write has changed: check it, and answer again")
 
 // answer answers the question that the picture showed.
 func (v *approvalsView) answer(e *page.Env, a state.Answer) tea.Cmd {
@@ -341,7 +341,7 @@ func (v *approvalsView) answer(e *page.Env, a state.Answer) tea.Cmd {
 
 func (v *approvalsView) give(e *page.Env, q state.Question, a state.Answer) tea.Cmd {
 	if err := e.Approvals.Answer(q.ID, a); err != nil {
-		return page.Complain(fmt.Sprintf("answer question %d: %v", q.ID, err))
+		return page.Complain(fmt.Sprintf("answer approval %d: %v", q.ID, err))
 	}
 	if v.given == nil {
 		v.given = map[int]uint64{}
@@ -361,29 +361,29 @@ func (v *approvalsView) sure(e *page.Env, q state.Question, a state.Answer) tea.
 	if q.ID != v.drawn {
 		return page.Complain(errMoved.Error())
 	}
-	return page.Send(page.ConfirmMsg{Question: "From now on, let " + q.Covers[a] + " go?", Yes: func() tea.Cmd { return v.give(e, q, a) }})
+	return page.Send(page.ConfirmMsg{Question: "From now on, approve " + q.Covers[a] + "?", Yes: func() tea.Cmd { return v.give(e, q, a) }})
 }
 
 func (v *approvalsView) setBrake(e *page.Env, on bool) tea.Cmd {
 	if err := e.Approvals.SetBrake(on); err != nil {
-		return page.Complain("the brake: " + err.Error())
+		return page.Complain("circuit breaker: " + err.Error())
 	}
 	if on {
-		return page.Say("The brake is on: nothing is written until you release it.")
+		return page.Say("Breaker tripped: nothing is written until you release it.")
 	}
-	return page.Say("The brake is released.")
+	return page.Say("Breaker released.")
 }
 
 func (v *approvalsView) withdraw(e *page.Env) tea.Cmd {
 	if err := e.Approvals.Withdraw(); err != nil {
 		return page.Complain("withdraw: " + err.Error())
 	}
-	return page.Say("Each write is asked about again.")
+	return page.Say("Each write needs approval again.")
 }
 
 // whole is a question as a text.
 func (v *approvalsView) whole(e *page.Env, q state.Question) widget.TextView {
-	return widget.TextView{Title: fmt.Sprintf("Question %d of %s", q.ID, q.Controller), Lines: func(w int) []widget.Line {
+	return widget.TextView{Title: fmt.Sprintf("Approval %d of %s", q.ID, q.Controller), Lines: func(w int) []widget.Line {
 		out := questionLines(e, q, "asked at "+e.Clock(q.Since), w)[1:]
 		out = append(out, widget.Line{}, widget.Heading("What the answers cover"))
 		for _, k := range []struct {
@@ -404,7 +404,7 @@ func (v *approvalsView) whole(e *page.Env, q state.Question) widget.TextView {
 
 func (v *approvalsView) help(m *model) tea.Cmd {
 	actions := v.actions(m)
-	return page.Send(page.ShowMsg{Text: widget.TextView{Title: "Help: writes that wait", Lines: func(w int) []widget.Line {
+	return page.Send(page.ShowMsg{Text: widget.TextView{Title: "Help: writes pending approval", Lines: func(w int) []widget.Line {
 		out := widget.Indent(widget.Wrapped(aboutApprovals, min(w-2, 100), widget.Text), 1)
 		return append(append(out, widget.Line{}), keyLines(actions, w)...)
 	}}})

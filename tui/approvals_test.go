@@ -89,31 +89,31 @@ func TestApprovals(t *testing.T) {
 	o := shopOptions(snap)
 	o.Approvals, o.Now = g, func() time.Time { return testNow }
 	s := newScreen(t, o, snap, 80, 24)
-	s.has(" 3 WAIT FOR YOU: A").press("A")
+	s.has(" 3 PENDING: A").press("A")
 	s.golden("approvals-80x24")
 	s.press("enter").golden("approvals-whole-80x24")
-	s.press("esc", "?").has("Let it go, and from now on all writes of replicaset-controller").press("esc")
+	s.press("esc", "?").has("Approve it, and from now on all writes of replicaset-controller").press("esc")
 	wider := newScreen(t, o, snap, 200, 60)
 	wider.press("A").golden("approvals-200x60")
 
 	// An answer, then the next question under the cursor.
-	s.press("y").has("Approved create pods shop/web-1.", " 2 WAIT FOR YOU", "skipped before: 2")
-	s.press("s").has("Skipped delete pods shop/web-0.", "what it changes cannot be told: its body can be read only once")
+	s.press("y").has("Approved create pods shop/web-1.", " 2 PENDING", "skipped before: 2")
+	s.press("s").has("Skipped delete pods shop/web-0.", "cannot show what it changes: its body can be read only once")
 	s.press("K").has("not now: this write has none")
 	if got := strings.Join(g.given, ", "); got != "3 yes, 4 skip" {
 		t.Errorf("given: %s", got)
 	}
-	s.press("C").has("From now on, let all writes of pod-garbage-collector-controller go?").press("n")
+	s.press("C").has("From now on, approve all writes of pod-garbage-collector-controller?").press("n")
 	if len(g.given) != 2 {
 		t.Errorf("given without being sure: %v", g.given)
 	}
-	s.press("C", "y").has("No write waits.", "1 approval for more than one write").hasNot("WAIT FOR YOU")
-	s.press("y").has("not now: no write waits")
-	s.press("w").has("Each write is asked about again.")
+	s.press("C", "y").has("No pending writes.", "1 approval for more than one write").hasNot("PENDING")
+	s.press("y").has("not now: no write is pending")
+	s.press("w").has("Each write needs approval again.")
 	if len(g.approved) != 0 {
 		t.Errorf("still approved: %v", g.approved)
 	}
-	s.press("esc").has("Controllers").hasNot("No write waits.")
+	s.press("esc").has("Controllers").hasNot("No pending writes.")
 }
 
 // Every page shows that something waits, and leads there.
@@ -122,9 +122,9 @@ func TestApprovalsFromEveryPage(t *testing.T) {
 	for id := page.Controllers; id <= page.Timeline; id++ {
 		o := on(shopOptions(snap), id)
 		o.Approvals = newGate()
-		newScreen(t, o, snap, 80, 24).has(" 3 WAIT FOR YOU").press("A").has("3 writes wait", "create pods shop/web-1")
+		newScreen(t, o, snap, 80, 24).has(" 3 PENDING").press("A").has("3 writes pending", "create pods shop/web-1")
 	}
-	newScreen(t, shopOptions(snap), snap, 80, 24).hasNot("WAIT FOR YOU").press("A").has("not now")
+	newScreen(t, shopOptions(snap), snap, 80, 24).hasNot("PENDING").press("A").has("not now")
 }
 
 // An answer is for the question that was on the screen, and for no other.
@@ -138,7 +138,7 @@ func TestApprovalsAnswerWhatWasSeen(t *testing.T) {
 	if got := strings.Join(g.given, ", "); got != "3 yes" {
 		t.Errorf("given: %s", got)
 	}
-	s.has("is another one now: look, and answer again")
+	s.has("has changed: check it, and answer again")
 	// The cursor follows its question; one that goes away takes no answer along.
 	s.press("j").has("patch pods shop/old/status")
 	g.questions = g.questions[1:]
@@ -167,11 +167,11 @@ func TestApprovalsBrake(t *testing.T) {
 	o := shopOptions(snap)
 	o.Approvals, o.Now = g, func() time.Time { return testNow }
 	s := newScreen(t, o, snap, 100, 30)
-	s.press("A", "b").has("THE BRAKE IS ON, nothing is written; A, then b, releases it: the user has put it on", "The brake is on since 05:06:07.000: the user has put it on.").hasNot("the lease").press("k").has("b release")
+	s.press("A", "b").has("BREAKER TRIPPED, nothing is written; A, then b, releases it: the user has put it on", "The breaker tripped at 05:06:07.000: the user has put it on.").hasNot("the lease").press("k").has("b release")
 	g.questions[0].Braked = true
-	s.has("the brake", "approved; it waits for the brake", " 2 WAIT FOR YOU")
-	s.press("y").has("not now: it is approved, and waits for the brake")
-	s.press("b").hasNot("THE BRAKE IS ON").press("k").has("b brake")
+	s.has("breaker ", "approved; it waits for the circuit breaker", " 2 PENDING")
+	s.press("y").has("not now: it is approved, and waits for the circuit breaker")
+	s.press("b").hasNot("BREAKER TRIPPED").press("k").has("b trip")
 }
 
 // An approved write that was not sent after all is complained of, wherever the user is
@@ -187,7 +187,7 @@ func TestApprovedAndNotSent(t *testing.T) {
 	s.press("A").has("create pods shop/web-1").press("j").has("skipped before: 2").press("y").has("Approved delete pods shop/web-0.").press("esc", "p")
 	g.unsent = 1
 	s.show(later(1))
-	s.has("! Not sent after all, the object has changed meanwhile (rv 7→8): delete pods shop/web-0", "SCREEN PAUSED").press("j").hasNot("Not sent")
+	s.has("! Not sent after all, the object has changed meanwhile (rv 7→8): delete pods shop/web-0", "VIEW PAUSED").press("j").hasNot("Not sent")
 	s.show(later(2))
 	s.hasNot("ot sent")
 	g.unsent = 4
@@ -198,8 +198,8 @@ func TestApprovedAndNotSent(t *testing.T) {
 // A brake that keeps a lease says so, with the key that ends it, in 80 columns.
 func TestApprovalsBrakeKeepsTheLease(t *testing.T) {
 	const (
-		kept  = " THE BRAKE IS ON, the lease is kept: nobody reconciles; A, then b, releases it"
-		other = " THE BRAKE IS ON, nothing is written; A, then b, releases it: the limit of 100"
+		kept  = " BREAKER TRIPPED, the lease is kept: nobody reconciles; A, then b, releases it"
+		other = " BREAKER TRIPPED, nothing is written; A, then b, releases it: the limit of 100"
 	)
 	for name, c := range map[string]struct {
 		steps []state.ElectionChanged
@@ -217,9 +217,9 @@ func TestApprovalsBrakeKeepsTheLease(t *testing.T) {
 			g.brake = "the limit of 100 writes per minute is reached"
 			s := newScreen(t, Options{Parts: page.Parts{Approvals: g}, Now: func() time.Time { return testNow }}, elected(state.ModeActive, c.steps...), 80, 24)
 			s.has(c.want).press("A")
-			s.has(c.want, "The brake is on since 05:06:07.000: the limit of 100 writes per minute is", "asked 9s ago")
+			s.has(c.want, "The breaker tripped at 05:06:07.000: the limit of 100 writes per minute is", "asked 9s ago")
 			if c.want == kept {
-				s.has("This process keeps the", "then L, gives the work back.").golden("approvals-brake-80x24")
+				s.has("This process keeps the", "then L, steps down.").golden("approvals-brake-80x24")
 				g.brake = ""
 				s.has(keptLease)
 			} else {

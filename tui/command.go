@@ -35,11 +35,11 @@ func (m *model) verbs() []verb {
 	return []verb{
 		{words: []string{"quit", "q", "q!", "qa", "exit"}, help: "Quit.", do: func(string) tea.Cmd { return m.askQuit() }},
 		{words: []string{"help"}, help: "Show all keys.", do: func(string) tea.Cmd { return m.help() }},
-		{words: []string{"record"}, help: "Start to save a recording, or end it.", off: e.Without(m.options.Recorder != nil), do: func(string) tea.Cmd { return m.record() }},
+		{words: []string{"record"}, help: "Start or stop saving a recording.", off: e.Without(m.options.Recorder != nil), do: func(string) tea.Cmd { return m.record() }},
 		{words: []string{"output", "logs"}, help: "Show what the command prints.", off: m.noCommand(), do: func(string) tea.Cmd { return m.output() }},
 		{words: []string{"kubectl", "kubeconfig"}, help: "Show and copy how kubectl reaches this sandbox.", off: m.noKubeconfig(), do: func(string) tea.Cmd { return m.kubectl() }},
-		{words: []string{"active", "lead"}, args: "[LOOPS]", bare: true, help: "Have loops write to this cluster for real: those named, deployment,replicaset, or those that run. It shows first what that means, and asks for the context's name.", off: m.noActive(), do: m.stand},
-		{words: []string{"observe"}, help: "Step down: stop the loops that write for real, give the lease back, and observe.", off: m.noStepDown(), do: func(string) tea.Cmd { return m.stepDown() }},
+		{words: []string{"active", "lead"}, args: "[CONTROLLERS]", bare: true, help: "Let controllers write to this cluster for real: those named, such as deployment,replicaset, or all that run. Shows the consequences and asks for the context's name first.", off: m.noActive(), do: m.stand},
+		{words: []string{"observe"}, help: "Step down: stop the controllers that write for real, release the lease, and observe.", off: m.noStepDown(), do: func(string) tea.Cmd { return m.stepDown() }},
 		{words: []string{"seek"}, args: "TIME", help: "Go to a time of the recording: 15:04:05, or +90s from its start.", off: noPlayer, do: m.seek},
 		{words: []string{"speed"}, args: "N", help: "Play N times as fast.", off: noPlayer, do: m.setSpeed},
 		{words: []string{"tree"}, args: "TYPE/[NAMESPACE/]NAME", help: "Show the tree of an object.", do: m.treeOf},
@@ -97,7 +97,7 @@ func (m *model) run(typed string) tea.Cmd {
 	if _, ok := m.env.Snap.Informers.Get(lower); ok || m.env.Caches != nil {
 		return m.jump(page.Informers, page.Subject{Kind: page.OnInformer, Informer: lower, Filter: typeFilter(rest)})
 	}
-	return page.Complain(fmt.Sprintf("%q is no page, command or type here; ? lists the commands", first))
+	return page.Complain(fmt.Sprintf("%q is not a page, command or type here; ? lists the commands", first))
 }
 
 // typeFilter is the filter that stands after a type: of a namespace by its name, of

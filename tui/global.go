@@ -29,11 +29,11 @@ func (m *model) actions() []page.Action {
 		{Keys: []string{"i"}, Label: "explain", Help: "Explain what the cursor is on.", Do: func() tea.Cmd { return m.explain(under) }},
 		{Keys: []string{"y"}, Label: "yaml", Help: "Show what the cursor is on as YAML.", Off: nothing, Do: func() tea.Cmd { return m.yaml(under) }},
 		{Keys: []string{"c"}, Label: "copy", Help: "Copy the name under the cursor.", Off: page.FirstOf(nothing, e.Without(m.options.Copy != nil)), Do: func() tea.Cmd { return m.copy(under.Copied(), under.Name) }},
-		{Keys: []string{"p"}, Label: "pause", Help: "Pause the screen, or let it go on. What is watched goes on meanwhile.", Do: m.pause},
-		{Keys: []string{"A"}, Help: "Show the writes that wait for your yes, and the brake.", Off: noApprovals(e), Do: m.openApprovals},
-		{Keys: []string{"L"}, Help: "Lead: have the loops that run write to this cluster for real, after you have seen what that means and typed the context's name; or step down.", Off: m.noActive(), Do: m.lead},
+		{Keys: []string{"p"}, Label: "pause", Help: "Pause or resume the display. Watching goes on meanwhile.", Do: m.pause},
+		{Keys: []string{"A"}, Help: "Show the writes pending approval, and the circuit breaker.", Off: noApprovals(e), Do: m.openApprovals},
+		{Keys: []string{"L"}, Help: "Lead: let the running controllers write to this cluster for real, after a preview and a confirmation; or step down.", Off: m.noActive(), Do: m.lead},
 		{Keys: []string{"X"}, Help: "Show what the command prints.", Off: m.noCommand(), Do: m.output},
-		{Keys: []string{"S"}, Help: "Start to save a recording, or end it.", Off: e.Without(m.options.Recorder != nil), Do: m.record},
+		{Keys: []string{"S"}, Help: "Start or stop saving a recording.", Off: e.Without(m.options.Recorder != nil), Do: m.record},
 		{Keys: []string{"K"}, Help: "Show and copy how kubectl reaches this sandbox.", Off: m.noKubeconfig(), Do: m.kubectl},
 		{Keys: []string{"esc"}, Help: "Leave what was opened; leave the filter; go to the page before.", Do: m.back},
 		{Keys: []string{"tab"}, Help: "Go to the next page.", Do: func() tea.Cmd { return m.show(m.neighbour(1), true) }},
@@ -151,7 +151,7 @@ func (m *model) playing() []page.Action {
 				case err != nil:
 					return page.SayMsg{Text: err.Error(), Bad: true}
 				case !found:
-					return page.SayMsg{Text: "There is no further error."}
+					return page.SayMsg{Text: "No more errors."}
 				}
 				return errorFoundMsg{p.Position()}
 			}

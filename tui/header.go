@@ -28,7 +28,7 @@ func (m *model) View() string {
 	case m.quitting || w == 0:
 		return ""
 	case w < minWidth || h < minHeight:
-		return strings.Join(widget.Fit(t, widget.Wrapped(fmt.Sprintf("This screen is %d×%d. kctl-ctrl needs %d×%d: make it larger, or use --plain.", w, h, minWidth, minHeight), w, widget.Text), w, h), "\n")
+		return strings.Join(widget.Fit(t, widget.Wrapped(fmt.Sprintf("The terminal is %d×%d. kctl-ctrl needs %d×%d: make it larger, or use --plain.", w, h, minWidth, minHeight), w, widget.Text), w, h), "\n")
 	}
 	bottom := []string{m.bottom(w)}
 	if m.env.Player != nil {
@@ -123,7 +123,7 @@ func (m *model) headline(w int) string {
 		right = append(right, widget.Dim.Of("dropped 0"))
 	}
 	if n := waiting(e); n > 0 {
-		text := " %d WAIT FOR YOU: A "
+		text := " %d PENDING: A "
 		if e.Player != nil {
 			text = " %d WRITES HELD: A "
 		}
@@ -195,7 +195,7 @@ func (m *model) titleLine(w int) string {
 		right = append(right, widget.Dim.Of(m.page().Place(e)))
 	}
 	if e.Paused {
-		right = append(right, widget.Warn.Of(fmt.Sprintf("SCREEN PAUSED, %d entries behind", e.Latest.Seq-e.Snap.Seq)))
+		right = append(right, widget.Warn.Of(fmt.Sprintf("VIEW PAUSED, %d entries behind", e.Latest.Seq-e.Snap.Seq)))
 	}
 	return widget.Ends(e.Theme, l, right, w)
 }

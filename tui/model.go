@@ -355,7 +355,7 @@ func (m *model) quit() tea.Cmd {
 // askQuit asks first where leaving stops loops that write for real.
 func (m *model) askQuit() tea.Cmd {
 	if active(m.env) {
-		question := "Quit, stop the loops, and give the lease back?"
+		question := "Quit, stop the controllers and release the lease?"
 		switch {
 		case m.env.Command != nil && m.commandEnded != "":
 			return m.quit()

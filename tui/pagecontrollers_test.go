@@ -49,8 +49,8 @@ func TestDryLoopsAreBesideTheClusters(t *testing.T) {
 		return state.Fold(state.NewSnapshot(state.Limits{}), state.Entry{Seq: 1, Event: s},
 			state.Entry{Seq: 2, Event: state.ControllerChanged{Controller: "deployment-controller", Status: state.ControllerRunning}})
 	}
-	newScreen(t, Options{}, of(started), 80, 24).has("1 of 1 loops run here; the cluster's own run elsewhere")
-	newScreen(t, Options{Parts: page.Parts{Player: &stillPlayer{}}}, of(started), 80, 24).has("1 of 1 loops run").hasNot("elsewhere")
+	newScreen(t, Options{}, of(started), 80, 24).has("1 of 1 running here; the cluster's own run elsewhere")
+	newScreen(t, Options{Parts: page.Parts{Player: &stillPlayer{}}}, of(started), 80, 24).has("1 of 1 running").hasNot("elsewhere")
 }
 
 // What stands in the place of rows is told to its end.

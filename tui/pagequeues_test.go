@@ -130,14 +130,14 @@ func TestQueuesControls(t *testing.T) {
 
 	s.press("b").has("break on key of").press("enter")
 	loops.last(t, fmt.Sprintf("break %s %q false", k.Controller, k.Key))
-	s.press("B", "ctrl+u", "type:shop/[", "enter").has("is no pattern")
+	s.press("B", "ctrl+u", "type:shop/[", "enter").has("invalid pattern")
 	s.press("B", "ctrl+u", "type:shop/*", "enter")
 	loops.last(t, fmt.Sprintf("break %s %q true", k.Controller, "shop/*"))
 	s.has("Breakpoints: 2.")
 
 	loops.holds = []state.BreakpointHit{{Hold: 1, Breakpoint: 2, Controller: k.Controller, Queue: k.Queue, Key: k.Key, Write: "create pods shop/web-1", Since: snap.At}}
 	s.has("BREAK: 1 held", "HELD write", "HELD before: create pods shop/web-1")
-	s.press("i").has("A breakpoint stopped this key").press("esc")
+	s.press("i").has("A breakpoint paused this key").press("esc")
 	s.press("u").has("Breakpoints", "HELD for 1s: create pods shop/web-1", "remove breakpoint number")
 	s.press("type:2", "enter", "esc")
 	loops.last(t, "unbreak 2")

@@ -33,7 +33,7 @@ func (s *Screen) Run() error {
 	case s.model.failed != nil:
 		return s.model.failed
 	case errors.Is(err, tea.ErrProgramPanic):
-		return errors.New("the screen failed; its stack is above")
+		return errors.New("the TUI failed; its stack trace is above")
 	case errors.Is(err, tea.ErrProgramKilled), errors.Is(err, tea.ErrInterrupted):
 		return nil
 	}

@@ -160,10 +160,10 @@ func TestReplayShowsControls(t *testing.T) {
 	}
 	o := Options{Parts: page.Parts{Player: &stillPlayer{}, Missing: "this is a recording"}, Start: int(page.Queues)}
 	s := newScreen(t, o, snap, 120, 30)
-	s.has("BREAK: 1 held", " 1 WRITES HELD: A").press("A").has("1 write waits, 1 approval for more than one write").press("esc")
+	s.has("BREAK: 1 held", " 1 WRITES HELD: A").press("A").has("1 write pending, 1 approval for more than one write").press("esc")
 	record(state.BreakerChanged{Tripped: true, Reason: "the limit of 3 writes per minute is reached"})
 	s.show(snap)
-	s.has("THE BRAKE IS ON, nothing is written: the limit of 3 writes per minute is reached")
+	s.has("BREAKER TRIPPED, nothing is written: the limit of 3 writes per minute is reached")
 	s.send(page.JumpMsg{Page: page.Queues, To: page.Subject{Kind: page.OnKey, Controller: k.Controller, Queue: k.Queue, Key: k.Key}})
 	s.has("HELD write").press("u").has("HELD for", "before a write of a key that matches shop/*").press("esc")
 	s.press("A").has("create pods shop/web-1").press("y").has("this is a recording").press("esc")

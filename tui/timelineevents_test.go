@@ -49,7 +49,7 @@ func TestTimelineTellsEvents(t *testing.T) {
 		"· Event Normal SuccessfulCreate, 7 times by replicaset, refused", ": Created pod: web-1-x").hasNot("RegisteredNode", "(supposed)")
 	s.press("G", "k", "k", "enter").has("Event Warning FailedCreate by replicaset 100µs: exceeded quota: memory")
 	s.press("d").has("about       replicasets.apps shop/web-1", "event       Warning FailedCreate", "message     exceeded quota", "supposed: the object that the Event").press("esc")
-	s.press("i").has("Loops write Events when").press("esc")
+	s.press("i").has("write Events asynchronously").press("esc")
 	s.send(page.JumpMsg{Page: page.Timeline, To: page.Subject{Kind: page.OnObject, Object: state.Ref{Resource: "nodes", Name: "node-1"}}})
 	s.has("Event Normal RegisteredNode of nodes node-1 by replicaset 100µs: node-1 is there ← cause unk").hasNot("FailedCreate")
 }

@@ -117,12 +117,12 @@ func TestExecOnTheScreen(t *testing.T) {
 	p.seedConfigMaps(t)
 	args := []string{"exec", "--tui", "--active", "--ask", "--kubeconfig", p.kubeconfig(t), "--"}
 	x := onTerminal(t, 120, 32, append(args, plainOperator(t, "watch")...)...)
-	x.shows("ACTIVE", "1 WAIT FOR YOU: A", "plain-operator", "client", "no loop runs here; clients of the command: 1")
+	x.shows("ACTIVE", "1 PENDING: A", "plain-operator", "client", "none run here; clients of the command: 1")
 	x.press("A").shows("create configmaps default/parent-child", "← the client plain-operator/v1")
 	if wrote := p.wrote(t, "plain-operator"); len(wrote) > 0 {
 		t.Errorf("written before the yes: %q", wrote)
 	}
-	x.press("y").shows("apply configmaps default/parent-applied").press("C").shows("From now on, let all writes of plain-operator go?").press("y")
+	x.press("y").shows("apply configmaps default/parent-applied").press("C").shows("From now on, approve all writes of plain-operator?").press("y")
 	x.press("<esc>").shows("clients of the command: 1").press("4").shows("Writes: ", "plain-operator", "delete", "configmaps default/doomed", "real")
 	x.press("X").shows("What the command prints: ", "waiting for late")
 	file := x.matches(`prints: (\S+\.log)`)

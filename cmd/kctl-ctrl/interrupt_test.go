@@ -39,7 +39,7 @@ func BenchmarkInterrupt(b *testing.B) {
 			runEnd = append(runEnd, time.Since(begin))
 
 			x := onTerminalAs(b, []string{"HOME=" + b.TempDir()}, 100, 30, "tui", "--sandbox", "--nodes=0", "--controllers=deployment,replicaset")
-			x.shows("2 of 49 loops run")
+			x.shows("2 of 49 running")
 			begin = time.Now()
 			x.press("<ctrl-c>")
 			x.writes("\x1b[?1049l")

@@ -72,7 +72,7 @@ func TestScreenRefusesALateYes(t *testing.T) {
 		t.Fatal(err)
 	}
 	pod := there()[0].Name
-	x.shows(" 1 WAIT FOR YOU: A ").press("A").shows("delete pods default/"+pod, "asked ", engine.KeptLease)
+	x.shows(" 1 PENDING: A ").press("A").shows("delete pods default/"+pod, "asked ", engine.KeptLease)
 	if _, err := c.client.CoreV1().Pods("default").Patch(t.Context(), pod, types.MergePatchType, somebody, metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +86,7 @@ func TestScreenRefusesALateYes(t *testing.T) {
 	if n := deletes(); n != 1 {
 		t.Errorf("%d deletes have arrived", n)
 	}
-	x.press("<esc>").shows("1 of 49 loops run").press("4").matches(`delete +pods default/\S+ +refused +500`)
+	x.press("<esc>").shows("1 of 49 running").press("4").matches(`delete +pods default/\S+ +refused +500`)
 	x.press("qy")
 	if code := x.ends(); code != exit.OK {
 		t.Errorf("exit code %d:\n%s", code, x.picture.String())
@@ -104,7 +104,7 @@ func TestExecOnTheScreenRefusesALateYes(t *testing.T) {
 		t.Fatal(err)
 	}
 	x := onTerminal(t, 120, 32, "exec", "--tui", "--active", "--ask", "--kubeconfig", kubeconfig, "--", "env", asOperator+"=1", self)
-	x.shows("1 WAIT FOR YOU: A").press("A")
+	x.shows("1 PENDING: A").press("A")
 	for _, write := range []string{"create configmaps default/parent-child", "apply configmaps default/parent-applied", "patch configmaps default/parent", "update configmaps default/updated"} {
 		x.shows("> ", write, "asked ").press("y").shows("Approved " + write)
 	}
@@ -113,7 +113,7 @@ func TestExecOnTheScreenRefusesALateYes(t *testing.T) {
 		t.Fatal(err)
 	}
 	x.press("y").shows("! Not sent after all, the object has changed meanwhile (rv ")
-	x.shows("THE COMMAND has ended with exit code 1", "No write waits.").press("<esc>").shows("> plain-operator").press("4").matches(`delete +configmaps default/doomed +refused +500`)
+	x.shows("THE COMMAND has ended with exit code 1", "No pending writes.").press("<esc>").shows("> plain-operator").press("4").matches(`delete +configmaps default/doomed +refused +500`)
 	if wrote := p.wrote(t, "plain-operator"); len(wrote) != 4 || p.Revisions(t)["/registry/configmaps/default/doomed"] == 0 {
 		t.Errorf("the server has had %q, want four writes and no delete", wrote)
 	}

@@ -37,7 +37,7 @@ func TestScreenRestoresTheTerminal(t *testing.T) {
 			if c.where == onCluster {
 				args, title = []string{"tui", "--controllers=deployment,replicaset", "--kubeconfig", testbed.Kubeconfig(t, testbed.Share(t).Sandbox)}, "DRY-RUN=CLIENT"
 			}
-			x := onTerminal(t, 80, 24, args...).shows(title, "2 of 49 loops run")
+			x := onTerminal(t, 80, 24, args...).shows(title, "2 of 49 running")
 			begin := time.Now()
 			c.end(x)
 			if code := x.ends(); code != c.code {
@@ -60,9 +60,9 @@ func TestScreenIsSuspended(t *testing.T) {
 		t.Fatal(err)
 	}
 	x.press("PS1='$ '\n").press(self + " tui --controllers=deployment --kubeconfig=" + testbed.Kubeconfig(t, testbed.Share(t).Sandbox) + "\n")
-	x.shows("1 of 49 loops run").press("<ctrl-z>").shows("$ ")
+	x.shows("1 of 49 running").press("<ctrl-z>").shows("$ ")
 	x.restored()
-	x.press("fg\n").shows("1 of 49 loops run").press("q").shows("$ ")
+	x.press("fg\n").shows("1 of 49 running").press("q").shows("$ ")
 	x.press("exit\n")
 	if code := x.ends(); code != exit.OK {
 		t.Errorf("exit code %d", code)
@@ -89,7 +89,7 @@ func TestScreenNeedsATerminal(t *testing.T) {
 func TestScreenShowsTheLoopsAtWork(t *testing.T) {
 	testbed.Parallel(t)
 	x := onTerminal(t, 120, 32, "tui", "--sandbox", "-f", "examples/shop/")
-	x.shows("SANDBOX", "43 of 49 loops run").press("K")
+	x.shows("SANDBOX", "43 of 49 running").press("K")
 	s := &liveSandbox{t: t, kubeconfig: x.matches(`KUBECONFIG=(\S+)`)}
 	s.kubectl("-n", "shop", "rollout", "status", "deployment/web") // each pod has its node
 
@@ -127,7 +127,7 @@ func TestScreenSavesAndReplays(t *testing.T) {
 	testbed.NeedsSandbox(t)
 	testbed.Parallel(t)
 	x := onTerminal(t, 100, 30)
-	x.shows("No cluster is configured", "[Y/n]").press("\n").shows("SANDBOX", "43 of 49 loops run")
+	x.shows("No cluster is configured", "[Y/n]").press("\n").shows("SANDBOX", "43 of 49 running")
 	s := &liveSandbox{t: t, kubeconfig: x.press("K").matches(`KUBECONFIG=(\S+)`)}
 	x.press("S").shows("Recording to", "REC")
 	s.kubectl("create", "deployment", "web", "--image=web", "--replicas=2")
@@ -153,7 +153,7 @@ func TestScreenSavesAndReplays(t *testing.T) {
 	}
 
 	x = onTerminal(t, 100, 30, "tui", "--from", files[0])
-	x.shows("RECORDING", "stopped", "Controllers: 43 of 49 loops run")
+	x.shows("RECORDING", "stopped", "Controllers: 43 of 49 running")
 	// What is not read yet cannot be gone to.
 	x.until(func(picture string) bool { return strings.Contains(picture, "at its beginning") }, "that the recording is read")
 	x.press("4:seek +1h<enter>").shows("kube-schedul", "real").press("1").shows("Controllers:").press("P").shows("not now: this is a recording")

@@ -63,17 +63,17 @@ func TestScreenWritesForReal(t *testing.T) {
 	c.deploy(t, "web")
 	w := c.way(t, "a")
 	x := onContested(t, w, 110, 30, "--active", "--controllers=deployment,replicaset")
-	x.shows("Write to context contested for real?", "held by", "deployment, replicaset", "run by nobody", "Type the name of the context:", "DRY-RUN=CLIENT")
+	x.shows("Write to context contested for real?", "held by", "deployment, replicaset", "do not run at all", "Type the name of the context:", "DRY-RUN=CLIENT")
 
 	x.press("contest<enter>").shows("Active mode is refused", `"contest" was typed, and the context is "contested"`)
 	if v := rule(c.requests(t), shortDeadline); len(v.terms) != 0 || len(v.writes) != 0 {
 		t.Fatalf("something was written without the right name: %+v", v)
 	}
 
-	x.press("<esc>").shows("Controllers: 2 of 49").press("L").shows("Type the name of the context:").press("contested<enter>").shows(" ACTIVE ", "2 of 49 loops run here, FOR REAL")
+	x.press("<esc>").shows("Controllers: 2 of 49").press("L").shows("Type the name of the context:").press("contested<enter>").shows(" ACTIVE ", "2 of 49 running here, FOR REAL")
 	await(t, "the Deployment is rolled out", func() bool { return c.rolledOut(t, "web") })
 	x.press("4").matches(`create +pods defaul\S* +real`)
-	x.press("7").shows("Our election", "leading since", "The gate of our writes shuts in", "WE LEAD", "this process")
+	x.press("7").shows("Our election", "leading since", "Our writes are blocked in", "WE LEAD", "this process")
 	c.deploy(t, "later")
 	await(t, "a later Deployment is rolled out", func() bool { return c.rolledOut(t, "later") })
 
@@ -83,7 +83,7 @@ func TestScreenWritesForReal(t *testing.T) {
 	x.press("Q/held<enter>").shows("filter: held", "> ready ", "default/held").press("s")
 	await(t, "a Deployment is rolled out by a step", func() bool { return c.rolledOut(t, "held") })
 
-	x.press("q").shows("Quit, stop the loops, and give the lease back?").press("n").shows("Nothing was done", " ACTIVE ")
+	x.press("q").shows("Quit, stop the controllers and release the lease?").press("n").shows("Nothing was done", " ACTIVE ")
 	held := c.holder(t)
 	x.press("qy")
 	if code := x.ends(); code != exit.OK {
@@ -115,13 +115,13 @@ func TestScreenStandsBy(t *testing.T) {
 		t.Fatal(err)
 	}
 	x := onContested(t, c.way(t, "a"), 110, 30, "--active")
-	x.shows("Active mode is refused", "no loop is named that is to write to context", "contested", ":active deployment,replicaset").press("<esc>").shows("0 of 49 loops run")
-	x.press(":active sneeze<enter>").shows("Active mode is refused", "sneeze").press("<esc>").shows("0 of 49 loops run")
+	x.shows("Active mode is refused", "no loop is named that is to write to context", "contested", ":active deployment,replicaset").press("<esc>").shows("0 of 49 running")
+	x.press(":active sneeze<enter>").shows("Active mode is refused", "sneeze").press("<esc>").shows("0 of 49 running")
 
-	x.press("/^deployment<enter>").shows("> deployment").press("s").shows("DRY-RUN=CLIENT", "1 of 49 loops run")
+	x.press("/^deployment<enter>").shows("> deployment").press("s").shows("DRY-RUN=CLIENT", "1 of 49 running")
 	x.press("L").shows("node-1_real since", "never takes it from a live holder").press("contested<enter>")
 	x.shows(" CANDIDATE ", "node-1 leads since 3h").press("7").shows("we are candidate since", "WE WAIT")
-	x.press("L").shows("Stand for election no longer?").press("y").shows("stepped down", "DRY-RUN=CLIENT", "withdrawn at")
+	x.press("L").shows("Leave leader election?").press("y").shows("stepped down", "DRY-RUN=CLIENT", "withdrawn at")
 	x.press("L").shows("Type the name of the context:").press("contested<enter>").shows(" CANDIDATE ").press("q")
 	if code := x.ends(); code != exit.OK {
 		t.Errorf("exit code %d:\n%s", code, x.picture.String())
@@ -139,19 +139,19 @@ func TestScreenLosesTheLease(t *testing.T) {
 	c.keepBusy(t, "web-1")
 	w := c.way(t, "a")
 	x := onContested(t, w, 110, 30, "--controllers=deployment")
-	x.shows("DRY-RUN=CLIENT", "1 of 49 loops run").press("S").shows("Recording to")
-	x.press(":active deployment<enter>").shows("Type the name of the context:").press("contested<enter>").shows(" ACTIVE ", "1 of 49 loops run here, FOR REAL")
+	x.shows("DRY-RUN=CLIENT", "1 of 49 running").press("S").shows("Recording to")
+	x.press(":active deployment<enter>").shows("Type the name of the context:").press("contested<enter>").shows(" ACTIVE ", "1 of 49 running here, FOR REAL")
 	await(t, "it writes", func() bool { return rule(c.requests(t), shortDeadline).writes["a"] > 0 })
 	x.press(":deployments<enter>").shows("cache of deployments", "web-1")
 	w.set(holdUp)
-	x.shows("LEASE LOST", "nothing is written any more").shows("OBSERVING, LEASE LOST")
+	x.shows("LEASE LOST", "no more writes").shows("OBSERVING, LEASE LOST")
 	w.set(nil)
 	v := rule(c.requests(t), shortDeadline)
 	// The cache that the loops had is followed still.
 	c.deploy(t, "after")
 	x.shows("after").press("1").matches(`deployment +off`)
 	x.press("7").shows("Our election", "LOST at")
-	x.press("L").shows("not now", "a process leads only once")
+	x.press("L").shows("not now", "a process can lead only once")
 	if now := rule(c.requests(t), shortDeadline); now.writes["a"] != v.writes["a"] || len(now.terms) != 1 {
 		t.Errorf("after the lease was lost: %+v", now)
 	}

@@ -135,7 +135,7 @@ func TestScreenOutlivesTheAPIServer(t *testing.T) {
 	s.kubectl("create", "configmap", "before")
 	g, kubeconfig := s.through()
 	x := onTerminal(t, 120, 30, "tui", "--kubeconfig", kubeconfig)
-	x.shows("OBSERVING", "0 of 49 loops run").press(":configmaps<enter>").shows("cache of configmaps", "before")
+	x.shows("OBSERVING", "0 of 49 running").press(":configmaps<enter>").shows("cache of configmaps", "before")
 
 	g.shut()
 	x.shows("NO ANSWER FROM THE API SERVER", "STALE", "before")

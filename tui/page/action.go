@@ -85,4 +85,4 @@ func FirstOf(reasons ...string) string {
 }
 
 // ErrNothing is what an action without a subject complains of.
-var ErrNothing = errors.New("the cursor is on nothing")
+var ErrNothing = errors.New("no row is selected")

@@ -57,7 +57,7 @@ func (e *Env) Without(have bool) string {
 	case e.Missing != "":
 		return e.Missing
 	}
-	return "this session has no such part"
+	return "not available in this session"
 }
 
 // Ago is how long before now, for a column: "3s", "5m"; empty for the zero time.

@@ -10,10 +10,10 @@ import (
 func Jumps(s Subject, nothing string, from ID) []Action {
 	noKey, noObject := nothing, nothing
 	if s.Key == "" || s.Queue == "" {
-		noKey = FirstOf(nothing, "no queue key is known of it")
+		noKey = FirstOf(nothing, "its queue key is unknown")
 	}
 	if s.Object.Resource == "" || s.Object.Name == "" {
-		noObject = FirstOf(nothing, "it is about no single object")
+		noObject = FirstOf(nothing, "it is not about a single object")
 	}
 	object := Subject{Kind: OnObject, Object: s.Object, Informer: s.Object.Type(), Name: s.Object.Name}
 	key := Subject{Kind: OnKey, Controller: s.Controller, Queue: s.Queue, Key: s.Key, Sync: s.Sync, Name: s.Key}
@@ -26,7 +26,7 @@ func Jumps(s Subject, nothing string, from ID) []Action {
 	if from != Timeline {
 		noTime := nothing
 		if s.Seq == 0 {
-			noTime = FirstOf(nothing, "the journal has no entry of it")
+			noTime = FirstOf(nothing, "it is not in the journal")
 		}
 		out = append([]Action{{Keys: []string{"T"}, Label: "timeline", Help: "Show what led to it and what followed.", Off: noTime, Do: to(Timeline, s)}}, out...)
 	}

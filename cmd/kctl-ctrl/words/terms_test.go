@@ -44,7 +44,7 @@ var terms = []term{
 	{say: "does not confine the process", not: []string{`\bjail\b`}},
 	{say: "IN FLIGHT", not: []string{`\bFLY\b`}},
 	{say: "allows reading (a gerund or an object)", not: []string{`\b(allow|permit)(s|ed|ing)? to\b`, `\blets to\b`}},
-	{say: "Same as h., No more errors., Refresh.", not: []string{`\bas (h|l)\.`, `\bno further error\b`, `\bask again now\b`}},
+	{say: "Same as h., No more errors., Refresh.", not: []string{`\bas (h|l)\.`, `\bno further error\b`, `\bask again now\b`}, except: `\bsame as (h|l)\.`},
 	{say: "an imperative: Show, List, Preview, Diagnose", not: []string{`\Asay (what|who|where|which|how)\b`}},
 	{say: "don't print headers", not: []string{`\btitles of the columns\b`}},
 	{say: "refresh every", not: []string{`\blooks? again every\b`}},

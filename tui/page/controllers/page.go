@@ -198,7 +198,7 @@ func (p *Page) Title(e *page.Env) string {
 		}
 	}
 	if loops == 0 && e.Command != nil {
-		return fmt.Sprintf("Controllers: no loop runs here; clients of the command: %d", clients)
+		return fmt.Sprintf("Controllers: none run here; clients of the command: %d", clients)
 	}
 	where := ""
 	switch {
@@ -207,7 +207,7 @@ func (p *Page) Title(e *page.Env) string {
 	case e.Observing, besideCluster(e):
 		where = " here; the cluster's own run elsewhere"
 	}
-	text := fmt.Sprintf("Controllers: %d of %d loops run%s", running, loops, where)
+	text := fmt.Sprintf("Controllers: %d of %d running%s", running, loops, where)
 	if p.sort != byStatus {
 		text += "; by " + string(p.sort)
 	}
@@ -278,7 +278,7 @@ func (p *Page) using(actions []page.Action) []page.Action {
 
 func (p *Page) View(e *page.Env, w, h int) []string {
 	rows := p.rows(e)
-	empty := "No loop has been heard of yet."
+	empty := "No controllers observed yet."
 	if p.Filter.Text != "" {
 		empty = page.NoMatch("controllers", p.Filter)
 	}
@@ -307,27 +307,27 @@ func (p *Page) Actions(e *page.Env) []page.Action {
 	}
 	notLoop := page.FirstOf(nothing, e.Without(e.Loops != nil))
 	if notLoop == "" && c.Status == "" {
-		notLoop = c.Name + " is no loop of this process"
+		notLoop = c.Name + " is not a controller of this process"
 	}
 	notRunning, running := notLoop, notLoop
 	if notLoop == "" && c.Status != state.ControllerRunning {
-		notRunning = "the loop does not run"
+		notRunning = "the controller is not running"
 	}
 	if notLoop == "" && c.Status == state.ControllerRunning {
-		running = "the loop runs already"
+		running = "the controller is already running"
 	}
-	pause, pauseHelp := "pause", "Pause the loop's workers; its informers go on, and keys gather."
+	pause, pauseHelp := "pause", "Pause the controller's workers; its informers go on, and keys queue up."
 	if e.Latest.Paused(c.Name) {
-		pause, pauseHelp = "resume", "Let the loop's workers go on."
+		pause, pauseHelp = "resume", "Resume the controller's workers."
 	}
 	pauseKeys := []string{" ", "P"}
 	if e.Player != nil {
 		pauseKeys = []string{"P"} // the space bar plays
 	}
 	return p.using([]page.Action{
-		{Keys: []string{"enter"}, Label: "details", Help: "Show the loop's queues, informers, syncs and writes.", Off: nothing, Do: func() tea.Cmd { return p.open(c.Name) }},
+		{Keys: []string{"enter"}, Label: "details", Help: "Show the controller's queues, informers, syncs and writes.", Off: nothing, Do: func() tea.Cmd { return p.open(c.Name) }},
 		{Keys: pauseKeys, Label: pause, Help: pauseHelp, Off: notRunning, Do: func() tea.Cmd { return page.PauseOrResume(e, c.Name) }},
-		{Keys: []string{"s"}, Label: "start", Help: "Start a loop that is off, dry.", Off: running, Do: func() tea.Cmd {
+		{Keys: []string{"s"}, Label: "start", Help: "Start a controller that is off, in dry-run mode.", Off: running, Do: func() tea.Cmd {
 			loops, ctx, name := e.Loops, e.Ctx, c.Name
 			return page.Doing("start "+render.ShortName(name), func() error { return loops.Start(ctx, name) })
 		}},
@@ -435,7 +435,7 @@ func syncLines(e *page.Env, s *state.Sync) []widget.Line {
 	}
 	out := []widget.Line{l}
 	if s.Failed {
-		text := "failed: " + cmp.Or(s.Error, "upstream did not say how")
+		text := "failed: " + cmp.Or(s.Error, "no error reported")
 		if !s.RetryDue.IsZero() {
 			text += fmt.Sprintf("; retry %d after %s", s.Retries, state.Short(s.RetryDue.Sub(s.Finished)))
 		}

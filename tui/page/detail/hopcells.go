@@ -129,7 +129,7 @@ func synced(b *state.Branch) string {
 	}
 	text := " " + state.Short(first.Done.Duration)
 	if first.Done.Failed {
-		text += ", failed: " + page.FirstOf(first.Done.Error, "upstream did not say how")
+		text += ", failed: " + page.FirstOf(first.Done.Error, "no error reported")
 	}
 	return text
 }
@@ -203,10 +203,10 @@ func HopDetail(e *page.Env, h *state.Hop, width int) []widget.Line {
 		out = append(out, widget.Fact("until", e.Clock(h.End), widget.Text)...)
 		out = append(out, widget.Fact("waited", widget.DurationOf(h.Done.Waited), widget.Text)...)
 		if h.Done.Causes > 1 {
-			out = append(out, widget.Fact("merged", fmt.Sprintf("%d additions in one sync", h.Done.Causes), widget.Text)...)
+			out = append(out, widget.Fact("merged", fmt.Sprintf("added %d times, one sync", h.Done.Causes), widget.Text)...)
 		}
 	}
-	out = append(out, widget.Line{}, widget.Heading("What is behind it"))
+	out = append(out, widget.Line{}, widget.Heading("Cause"))
 	out = append(out, causeLines(&state.Write{}, h, width)...)
 	if len(h.Children) == 0 {
 		return out

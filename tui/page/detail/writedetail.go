@@ -44,7 +44,7 @@ func WriteDetail(e *page.Env, w *state.Write, hop *state.Hop, width int) []widge
 	}
 	out = append(out, widget.Line{}, widget.Heading("Fields"))
 	out = append(out, FieldLines(w.WriteFinished, width)...)
-	out = append(out, widget.Line{}, widget.Heading("What is behind it"))
+	out = append(out, widget.Line{}, widget.Heading("Cause"))
 	return append(out, causeLines(w, hop, width)...)
 }
 
@@ -56,7 +56,7 @@ func resultSentence(w state.WriteFinished) string {
 	case w.Result == state.WriteDry && w.Mode == state.ModeDryRunServer:
 		return "dry: the server checked it and stored nothing"
 	case w.Result == state.WriteDry:
-		return "dry: answered in this process, the server does not know of it"
+		return "dry: answered in this process, never sent to the server"
 	case w.Result == state.WriteRefused:
 		return "refused by the guard (" + string(w.Mode) + ")"
 	}
@@ -84,7 +84,7 @@ func FieldLines(w state.WriteFinished, width int) []widget.Line {
 		}
 	}
 	if len(out) == 0 {
-		out = append(out, widget.Line{widget.Dim.Of(" no field changes are known of it")})
+		out = append(out, widget.Line{widget.Dim.Of(" no field changes are known")})
 	}
 	if w.Approximate {
 		out = append(out, widget.Indent(widget.Wrapped("approximate: before the server's defaulting and admission", width-2, widget.Warn), 1)...)

@@ -38,7 +38,7 @@ func (c *cacheLevel) actions(e *page.Env) []page.Action {
 		}},
 		{Keys: []string{"ctrl+r"}, Label: "reverse", Help: "Reverse the order.", Do: func() tea.Cmd { c.query.Descending = !c.query.Descending; c.list.ToTop(); return c.load(e) }},
 		{Keys: []string{"|"}, Help: "Choose the columns.", Do: c.chooseColumns},
-		{Keys: []string{"D"}, Help: "Show all that is known of the informer.", Do: func() tea.Cmd {
+		{Keys: []string{"D"}, Help: "Show all details of the informer.", Do: func() tea.Cmd {
 			return page.Send(page.OpenMsg{View: func(e *page.Env) *widget.TextView {
 				return &widget.TextView{Title: "Informer of " + c.typ, Lines: func(w int) []widget.Line { return storeDetail(e, c.stats, w) }}
 			}})

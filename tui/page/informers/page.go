@@ -374,7 +374,7 @@ func (p *Page) Actions(e *page.Env) []page.Action {
 	}
 	return []page.Action{
 		{Keys: []string{"enter"}, Label: "cache", Help: "Show what the cache of the informer holds.", Off: nothing, Do: func() tea.Cmd { return p.open(e, s.Type, page.Subject{}) }},
-		{Keys: []string{"D"}, Label: "details", Help: "Show all that is known of the informer.", Off: nothing, Do: func() tea.Cmd { return p.details(s) }},
+		{Keys: []string{"D"}, Label: "details", Help: "Show all details of the informer.", Off: nothing, Do: func() tea.Cmd { return p.details(s) }},
 		{Keys: []string{"b"}, Label: "behind?", Help: "Ask the API server whether the cache is behind.", Off: page.FirstOf(nothing, e.Without(e.Caches != nil)), Do: func() tea.Cmd { return behind(e, s.Type) }},
 		{Keys: []string{"n"}, Label: "open type", Help: "Open the cache of another type.", Off: e.Without(e.Caches != nil), Do: func() tea.Cmd {
 			return page.Send(page.PromptMsg{Label: "type: ", Done: func(typ string) tea.Cmd {

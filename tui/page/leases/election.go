@@ -116,7 +116,7 @@ func ownHistory(e *page.Env, lease string, n int) []widget.Line {
 // gateLeft is for how long writes may leave still, in words.
 func gateLeft(left time.Duration) string {
 	if left <= 0 {
-		return "The gate of our writes is shut."
+		return "Our writes are blocked."
 	}
-	return fmt.Sprintf("The gate of our writes shuts in %.1fs, unless the lease is renewed before.", left.Seconds())
+	return fmt.Sprintf("Our writes are blocked in %.1fs, unless the lease is renewed before.", left.Seconds())
 }

@@ -289,12 +289,12 @@ func (p *Page) Actions(e *page.Env) []page.Action {
 		nodes = "group nodes"
 	}
 	return []page.Action{
-		{Keys: []string{"enter"}, Label: "details", Help: "Show all that is known of the lease, and what became of it while watching.", Off: nothing, Do: func() tea.Cmd { return p.details(r.id()) }},
+		{Keys: []string{"enter"}, Label: "details", Help: "Show the lease's details, and its changes while watching.", Off: nothing, Do: func() tea.Cmd { return p.details(r.id()) }},
 		{Keys: []string{"n"}, Label: nodes, Help: "Show the leases of nodes one by one, or as one row.", Do: func() tea.Cmd { p.nodes = !p.nodes; return nil }},
 		{Keys: []string{"O"}, Label: "holder", Help: "Show the pod or node that holds the lease, in the tree.", Off: noHolder, Do: func() tea.Cmd {
 			return page.Send(page.JumpMsg{Page: page.Tree, To: page.Subject{Kind: page.OnObject, Object: r.Holder.Ref, Name: r.Holder.Name}})
 		}},
-		{Keys: []string{"H"}, Label: "history", Help: "Show how our election went, and what became of all leases while watching.", Do: func() tea.Cmd {
+		{Keys: []string{"H"}, Label: "history", Help: "Show our election's history, and all lease changes while watching.", Do: func() tea.Cmd {
 			return page.Send(page.OpenMsg{View: func(e *page.Env) *widget.TextView {
 				return &widget.TextView{Title: "Leases while watching", Lines: func(int) []widget.Line {
 					var out []widget.Line

@@ -36,12 +36,12 @@ func (p *Page) looks(e *page.Env, k *state.Key, nothing string) []page.Action {
 		failures = "all keys"
 	}
 	if p.query.controller != "" {
-		scope = "all loops"
+		scope = "all queues"
 	}
 	object := e.Snap.KeyObject(k)
 	noObject := nothing
 	if noObject == "" && object.Name == "" {
-		noObject = "the journal does not tell of which type this key's object is"
+		noObject = "the journal does not record the type of this key's object"
 	}
 	to := func(id page.ID, s page.Subject) func() tea.Cmd {
 		return func() tea.Cmd { return page.Send(page.JumpMsg{Page: id, To: s}) }
@@ -51,7 +51,7 @@ func (p *Page) looks(e *page.Env, k *state.Key, nothing string) []page.Action {
 	return []page.Action{
 		{Keys: []string{"enter"}, Label: "story", Help: "Show the key's story: its attempts, why each was made, what it wrote.", Off: nothing, Do: func() tea.Cmd { return p.open(k) }},
 		{Keys: []string{"f"}, Label: failures, Help: "Show only the keys whose last attempt failed, or all of them again.", Do: toggle(func() { p.query.failures = !p.query.failures })},
-		{Keys: []string{"m"}, Label: scope, Help: "Show only the keys of this key's controller, or those of all loops again.", Off: p.noScope(nothing), Do: toggle(func() {
+		{Keys: []string{"m"}, Label: scope, Help: "Show only the keys of this key's controller, or of all again.", Off: p.noScope(nothing), Do: toggle(func() {
 			if p.query.controller != "" {
 				p.query.controller = ""
 			} else {
@@ -61,7 +61,7 @@ func (p *Page) looks(e *page.Env, k *state.Key, nothing string) []page.Action {
 		{Keys: []string{"a"}, Help: "Hide the keys that have left their queue, or show them.", Do: toggle(func() { p.query.noDone = !p.query.noDone })},
 		{Keys: []string{"H"}, Help: "Show the keys that are done and were added for the renewal of a lease, or hide them.", Do: toggle(func() { p.query.renewals = !p.query.renewals })},
 		{Keys: []string{"o"}, Label: "sort", Help: "Sort by the next of: state, key, age, retries, controller.", Do: toggle(func() { p.query.sort = p.nextSort(); p.list.ToTop() })},
-		{Keys: []string{"ctrl+r"}, Help: "Turn the order round.", Do: toggle(func() { p.query.reverse = !p.query.reverse; p.list.ToTop() })},
+		{Keys: []string{"ctrl+r"}, Help: "Reverse the order.", Do: toggle(func() { p.query.reverse = !p.query.reverse; p.list.ToTop() })},
 		{Keys: []string{"W"}, Label: "writes", Help: "Show the writes of this key.", Off: nothing, Do: to(page.Writes, key)},
 		{Keys: []string{"T"}, Label: "timeline", Help: "Show this key in the timeline.", Off: nothing, Do: to(page.Timeline, key)},
 		{Keys: []string{"O"}, Label: "owners", Help: "Show the tree of the object that the key names.", Off: noObject, Do: to(page.Tree, of)},
@@ -124,9 +124,9 @@ func (p *Page) controls(e *page.Env, k *state.Key, nothing string) []page.Action
 	}
 	return []page.Action{
 		{Keys: []string{"P"}, Label: pause, Help: pauseHelp, Off: off, Do: func() tea.Cmd { return page.PauseOrResume(e, k.Controller) }},
-		{Keys: []string{"s"}, Label: "step", Help: "Let this key of a paused controller through to a worker, or the write that a breakpoint holds of it.", Off: step, Do: func() tea.Cmd { return act("step", loops.Step)() }},
-		{Keys: []string{"r"}, Label: "retry now", Help: "Make a waiting key ready at once; the count of its retries stays.", Off: because(k.Due.IsZero(), "the key does not wait"), Do: func() tea.Cmd { return act("retry", loops.RetryNow)() }},
-		{Keys: []string{"x"}, Label: "drop", Help: "Take the key out of its queue; what it was added for is not done until it is added again.", Off: because(!live || busy, "there is nothing of it to take out of the queue"), Do: func() tea.Cmd {
+		{Keys: []string{"s"}, Label: "step", Help: "Process this one key of a paused controller, or send its write that a breakpoint holds.", Off: step, Do: func() tea.Cmd { return act("step", loops.Step)() }},
+		{Keys: []string{"r"}, Label: "retry now", Help: "Make a delayed key ready now; its retry count stays.", Off: because(k.Due.IsZero(), "the key does not wait"), Do: func() tea.Cmd { return act("retry", loops.RetryNow)() }},
+		{Keys: []string{"x"}, Label: "drop", Help: "Remove the key from its queue; it is not processed until it is added again.", Off: because(!live || busy, "the key is not in the queue"), Do: func() tea.Cmd {
 			return page.Send(page.ConfirmMsg{Question: fmt.Sprintf("Drop %s from the queue of %s?", k.Key, name), Yes: func() tea.Cmd { return act("drop", loops.Drop)() }})
 		}},
 		{Keys: []string{"b"}, Label: "break", Help: "Pause the controller when a worker asks for a key that matches a pattern, such as shop/*.", Off: off, Do: func() tea.Cmd { return breakAt(loops, k, false) }},
@@ -145,7 +145,7 @@ func breakAt(loops port.Loops, k *state.Key, write bool) tea.Cmd {
 	return page.Send(page.PromptMsg{Label: label, Value: escapePattern(k.Key), Done: func(pattern string) tea.Cmd {
 		pattern = strings.TrimSpace(pattern)
 		if _, err := path.Match(pattern, ""); err != nil {
-			return page.Complain(fmt.Sprintf("%q is no pattern: %v", pattern, err))
+			return page.Complain(fmt.Sprintf("invalid pattern %q: %v", pattern, err))
 		}
 		return page.Doing("break", func() error {
 			return loops.Break(port.Breakpoint{Controller: controller, Key: pattern, BeforeWrite: write})
@@ -182,7 +182,7 @@ func unbreak(e *page.Env) tea.Cmd {
 		}
 		number, err := strconv.Atoi(text)
 		if err != nil {
-			return page.Complain(fmt.Sprintf("%q is no number of a breakpoint", text))
+			return page.Complain(fmt.Sprintf("invalid breakpoint number %q", text))
 		}
 		return page.Doing(fmt.Sprintf("remove breakpoint %d", number), func() error { return loops.Unbreak(number) })
 	}}

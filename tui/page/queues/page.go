@@ -234,7 +234,7 @@ func breakTitle(e *page.Env) string {
 	case 1:
 		text = "PAUSED: " + render.ShortName(paused[0]) + ". "
 	default:
-		text = fmt.Sprintf("PAUSED: %d loops. ", len(paused))
+		text = fmt.Sprintf("PAUSED: %d controllers. ", len(paused))
 	}
 	if points := c.Breakpoints.Len(); points > 0 {
 		text += fmt.Sprintf("Breakpoints: %d. ", points)
@@ -298,9 +298,9 @@ func (p *Page) empty(e *page.Env) string {
 	case p.query.failures:
 		return "No key has failed last; f shows all keys."
 	case p.query.controller != "":
-		return "No key of " + p.query.controller + " has been seen; m shows all loops."
+		return "No key of " + p.query.controller + " has been seen; m shows all queues."
 	}
-	return "No key has been seen: no loop runs yet, or nothing has happened."
+	return "No keys yet: no controller runs, or nothing has happened."
 }
 
 func (p *Page) foot(e *page.Env, k *state.Key) []widget.Line {

@@ -67,10 +67,10 @@ func (p *Page) story(e *page.Env, k *state.Key, w int) []widget.Line {
 	}
 	out = append(out, widget.WrappedFact("because of", k.Cause.String(), w, widget.Text)...)
 	if k.Causes > 1 {
-		out = append(out, widget.Fact("merged", fmt.Sprintf("%d additions wait for one sync", k.Causes), widget.Text)...)
+		out = append(out, widget.Fact("merged", fmt.Sprintf("added %d times, one sync pending", k.Causes), widget.Text)...)
 	}
 	if taken, at, ok := k.Running(); ok {
-		out = append(out, widget.Fact("running", fmt.Sprintf("sync %d since %s, for %s; it stood ready for %s", k.Sync, e.Clock(at), e.Ago(at), state.Short(taken.Waited)), widget.Good)...)
+		out = append(out, widget.Fact("running", fmt.Sprintf("sync %d since %s, for %s; queued for %s", k.Sync, e.Clock(at), e.Ago(at), state.Short(taken.Waited)), widget.Good)...)
 	}
 	if k.LastError != "" {
 		when := e.Ago(k.LastErrorAt) + " ago"
@@ -99,7 +99,7 @@ func (p *Page) story(e *page.Env, k *state.Key, w int) []widget.Line {
 func attemptLines(e *page.Env, s *state.Sync, writes []*state.Write, w int) []widget.Line {
 	took := widget.Line{widget.Dim.Of(" " + e.Clock(s.Taken) + "–" + e.Clock(s.Finished)), widget.Bold.Of(fmt.Sprintf(" sync %d", s.Number)), widget.Text.Of(" took " + state.Short(s.Duration))}
 	if s.Waited > 0 {
-		took = append(took, widget.Dim.Of(", stood ready for "+state.Short(s.Waited)))
+		took = append(took, widget.Dim.Of(", queued for "+state.Short(s.Waited)))
 	}
 	if s.Dirty {
 		took = append(took, widget.Warn.Of(", added again meanwhile"))
@@ -112,10 +112,10 @@ func attemptLines(e *page.Env, s *state.Sync, writes []*state.Write, w int) []wi
 	out = append(out, widget.Indent(widget.Wrapped("because of "+because, max(w-4, 20), widget.Dim), 3)...)
 	out = append(out, writeLines(writes)...)
 	if missing := s.Writes - len(writes); missing > 0 {
-		out = append(out, widget.Line{widget.Dim.Of(fmt.Sprintf("   %d of its %d writes have left the memory of this screen", missing, s.Writes))})
+		out = append(out, widget.Line{widget.Dim.Of(fmt.Sprintf("   %d of its %d writes were evicted from memory", missing, s.Writes))})
 	}
 	if s.Failed {
-		out = append(out, widget.Indent(widget.Wrapped("failed: "+cmp.Or(s.Error, "upstream did not say how"), max(w-4, 20), widget.Bad), 3)...)
+		out = append(out, widget.Indent(widget.Wrapped("failed: "+cmp.Or(s.Error, "no error reported"), max(w-4, 20), widget.Bad), 3)...)
 	}
 	if !s.RetryDue.IsZero() {
 		out = append(out, widget.Line{widget.Text.Of(fmt.Sprintf("   next at %s, %s after it", e.Clock(s.RetryDue), state.Short(s.RetryDue.Sub(s.Finished))))})

@@ -22,7 +22,7 @@ func (p *Page) Actions(e *page.Env) []page.Action {
 		nothing = page.ErrNothing.Error()
 		noRevision, r = nothing, &revisionRow{history: &state.RevisionList{}}
 	case r.revision == nil:
-		noRevision = "the cursor is on no revision"
+		noRevision = "no revision is selected"
 	}
 	backend := e.Without(e.Revisions != nil)
 	compare, compareOff := "diff live", noRevision
@@ -55,21 +55,21 @@ func (p *Page) Actions(e *page.Env) []page.Action {
 			}
 			return p.fold(e, r, !r.folded)
 		}},
-		{Keys: mark, Label: "mark", Help: "Mark this revision for a comparison, or take the mark away: two of one object at most.", Off: noRevision, Do: func() tea.Cmd { return p.mark(r) }},
+		{Keys: mark, Label: "mark", Help: "Mark this revision for comparison, or unmark it: at most two of one object.", Off: noRevision, Do: func() tea.Cmd { return p.mark(r) }},
 		{Keys: []string{"d"}, Label: compare, Help: "Compare the two marked revisions; with one mark or none, a revision with the object as it is.", Off: page.FirstOf(backend, compareOff), Do: func() tea.Cmd { return p.diff(e, r) }},
-		{Keys: []string{"u"}, Label: "undo?", Help: "Preview a rollback to this revision: what kubectl rollout undo would change in the object. Nothing is sent, and what loops would do then is not shown.", Off: page.FirstOf(backend, noRevision), Do: func() tea.Cmd { return p.undo(e, r) }},
+		{Keys: []string{"u"}, Label: "undo?", Help: "Preview a rollback to this revision: what kubectl rollout undo would change in the object. Nothing is sent; what controllers would do next is not shown.", Off: page.FirstOf(backend, noRevision), Do: func() tea.Cmd { return p.undo(e, r) }},
 		{Keys: []string{"O"}, Label: "owners", Help: "Show it in the tree of owners.", Off: nothing, Do: func() tea.Cmd {
 			return page.Send(page.JumpMsg{Page: page.Tree, To: page.Subject{Kind: page.OnObject, Object: target, Name: target.Name}})
 		}},
 		{Keys: []string{"T"}, Help: "Follow the object on the timeline.", Off: nothing, Do: func() tea.Cmd {
 			return page.Send(page.JumpMsg{Page: page.Timeline, To: page.Subject{Kind: page.OnObject, Object: target, Name: target.Name}})
 		}},
-		{Keys: []string{"I"}, Help: "Show all that is known of what the cursor is on.", Off: nothing, Do: func() tea.Cmd { return p.details(r.id) }},
+		{Keys: []string{"I"}, Help: "Show all details of the selected row.", Off: nothing, Do: func() tea.Cmd { return p.details(r.id) }},
 		{Keys: []string{"h"}, Help: "Hide the revisions.", Off: nothing, Do: toggle(true)},
 		{Keys: []string{"l"}, Help: "Show the revisions.", Off: nothing, Do: toggle(false)},
 		{Keys: []string{"E"}, Help: "Show the revisions of all.", Do: func() tea.Cmd { return p.foldAll(e, false) }},
 		{Keys: []string{"F"}, Help: "Hide the revisions of all.", Do: func() tea.Cmd { return p.foldAll(e, true) }},
-		{Keys: []string{"r"}, Help: "Ask again now.", Do: func() tea.Cmd { return p.ask(e) }},
+		{Keys: []string{"r"}, Help: "Refresh.", Do: func() tea.Cmd { return p.ask(e) }},
 	}
 }
 

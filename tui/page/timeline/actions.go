@@ -29,8 +29,8 @@ func (p *Page) Actions(e *page.Env) []page.Action {
 		more = "everything is shown already"
 	}
 	out = append(out,
-		page.Action{Keys: []string{"<"}, Label: "less", Help: "Zoom out: leave out additions and events, then syncs.", Off: less, Do: func() tea.Cmd { p.setDetail(p.detail - 1); return nil }},
-		page.Action{Keys: []string{">"}, Label: "more", Help: "Zoom in: show syncs, then additions to queues and events.", Off: more, Do: func() tea.Cmd { p.setDetail(p.detail + 1); return nil }},
+		page.Action{Keys: []string{"<"}, Label: "less", Help: "Zoom out: hide added keys and events, then syncs.", Off: less, Do: func() tea.Cmd { p.setDetail(p.detail - 1); return nil }},
+		page.Action{Keys: []string{">"}, Label: "more", Help: "Zoom in: show syncs, then added keys and events.", Off: more, Do: func() tea.Cmd { p.setDetail(p.detail + 1); return nil }},
 	)
 	if p.story == nil {
 		out = append(out, page.Action{Keys: []string{"H"}, Help: "Show renewals of leases and the keys added for them, or hide them.", Do: func() tea.Cmd {
@@ -50,7 +50,7 @@ func (p *Page) journalActions(e *page.Env, under page.Subject, nothing string) [
 		noHop = page.FirstOf(nothing, "nothing follows from it")
 	}
 	if under.Object.Resource == "" || under.Object.Name == "" {
-		noObject = page.FirstOf(nothing, "it is about no single object")
+		noObject = page.FirstOf(nothing, "it is not about a single object")
 	}
 	entry := under
 	entry.Kind = page.OnEvent
@@ -64,7 +64,7 @@ func (p *Page) journalActions(e *page.Env, under page.Subject, nothing string) [
 
 func (p *Page) storyActions(e *page.Env, nothing string) []page.Action {
 	row := p.story.current(e)
-	label, help := "details", "Show all that is known of it."
+	label, help := "details", "Show all details."
 	do := func() tea.Cmd {
 		hop := row.branch.First()
 		return page.Send(page.OpenMsg{View: func(e *page.Env) *widget.TextView {
@@ -74,14 +74,14 @@ func (p *Page) storyActions(e *page.Env, nothing string) []page.Action {
 	if row != nil && row.branch != nil {
 		switch id := row.branch.Together; {
 		case len(row.branch.Hops) > 1:
-			label, help = "apart", "Show each of these by itself."
+			label, help = "apart", "Show each entry separately."
 			do = func() tea.Cmd { p.story.split(id, true, p.detail); return nil }
 		case id != "":
-			label, help = "together", "Put those that are like it together again."
+			label, help = "together", "Group similar entries again."
 			do = func() tea.Cmd { p.story.split(id, false, p.detail); return nil }
 		}
 	}
-	details := page.Action{Keys: []string{"d"}, Help: "Show all that is known of it.", Off: nothing, Do: func() tea.Cmd {
+	details := page.Action{Keys: []string{"d"}, Help: "Show all details.", Off: nothing, Do: func() tea.Cmd {
 		hop := row.branch.First()
 		return page.Send(page.OpenMsg{View: func(e *page.Env) *widget.TextView {
 			return &widget.TextView{Title: string(hop.Kind), Lines: func(w int) []widget.Line { return detail.HopDetail(e, hop, w) }}
@@ -92,7 +92,7 @@ func (p *Page) storyActions(e *page.Env, nothing string) []page.Action {
 		object = hopSubject(row.branch.First()).Object
 	}
 	if object.Resource == "" || object.Name == "" {
-		noObject = page.FirstOf(nothing, "it is about no single object")
+		noObject = page.FirstOf(nothing, "it is not about a single object")
 	}
 	return []page.Action{
 		{Keys: []string{"enter"}, Label: label, Help: help, Off: nothing, Do: do},

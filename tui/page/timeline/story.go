@@ -192,7 +192,7 @@ func (s *story) empty() string {
 	case s.links == nil:
 		return "Linking causes and effects…"
 	case len(s.branches) == 0:
-		return "The journal has nothing of it, or no longer."
+		return "Not in the journal, or already evicted."
 	}
 	return page.NoMatch("steps", s.filter)
 }

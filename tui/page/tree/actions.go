@@ -36,7 +36,7 @@ func (p *Page) Actions(e *page.Env) []page.Action {
 	}
 	noGaps := ""
 	if p.tree == nil || len(p.tree.tree.Gaps) == 0 {
-		noGaps = "nothing is missing that is known of"
+		noGaps = "nothing is known to be missing"
 	}
 	noPast := ""
 	if p.subject == nil {
@@ -57,14 +57,14 @@ func (p *Page) Actions(e *page.Env) []page.Action {
 			return p.turn(e, to)
 		}},
 		{Keys: []string{"n"}, Label: "namespace", Help: "Choose the namespace of the roots.", Do: func() tea.Cmd { return p.choose(e) }},
-		{Keys: []string{"d"}, Label: "details", Help: "Show all that is known of this object.", Off: nothing, Do: func() tea.Cmd { return p.open(nodeKey(r.OwnerNode), render.KindName(o)) }},
+		{Keys: []string{"d"}, Label: "details", Help: "Show all details of this object.", Off: nothing, Do: func() tea.Cmd { return p.open(nodeKey(r.OwnerNode), render.KindName(o)) }},
 		{Keys: []string{"V"}, Help: "Show its revisions.", Off: history, Do: func() tea.Cmd { return p.jump(page.Revisions, o) }},
 		{Keys: []string{"T"}, Help: "Follow it on the timeline.", Off: nothing, Do: func() tea.Cmd { return p.jump(page.Timeline, o) }},
 		{Keys: []string{"C"}, Help: "Show it in the cache.", Off: absent, Do: func() tea.Cmd { return p.jump(page.Informers, o) }},
 		{Keys: []string{"m"}, Help: "Show what could not be read.", Off: noGaps, Do: func() tea.Cmd {
 			return page.Send(page.ShowMsg{Text: widget.ProseOf("What is missing from this tree", p.missing()...)})
 		}},
-		{Keys: []string{"r"}, Help: "Ask again now.", Do: func() tea.Cmd { return p.ask(e) }},
+		{Keys: []string{"r"}, Help: "Refresh.", Do: func() tea.Cmd { return p.ask(e) }},
 		{Keys: []string{"h"}, Help: "Fold it, or go to its owner.", Off: nothing, Do: func() tea.Cmd {
 			if len(r.Dependents) > 0 && !r.folded {
 				return p.fold(e, r, true)
@@ -101,8 +101,8 @@ func (p *Page) arrows(e *page.Env) []page.Action {
 		}
 	}
 	return []page.Action{
-		{Keys: []string{"left"}, Help: "As h.", Do: again("h")},
-		{Keys: []string{"right"}, Help: "As l.", Do: again("l")},
+		{Keys: []string{"left"}, Help: "Same as h.", Do: again("h")},
+		{Keys: []string{"right"}, Help: "Same as l.", Do: again("l")},
 	}
 }
 

@@ -40,9 +40,9 @@ var cascadePolicies = [3]struct {
 	policy document.CascadePolicy
 	help   string
 }{
-	{"b", document.CascadeBackground, "Preview a background deletion: the object goes first, then what it owns."},
-	{"f", document.CascadeForeground, "Preview a foreground deletion: what the object owns goes first, as far as it blocks it."},
-	{"o", document.CascadeOrphan, "Preview an orphaning deletion: only the object goes; what it owned stays without it."},
+	{"b", document.CascadeBackground, "Preview a background deletion: the object goes first, then its dependents."},
+	{"f", document.CascadeForeground, "Preview a foreground deletion: dependents that block it go first."},
+	{"o", document.CascadeOrphan, "Preview an orphaning deletion: only the object goes; its dependents stay."},
 }
 
 // preview opens the view, with the policy that kubectl deletes with.
@@ -180,7 +180,7 @@ func (v *cascadeView) actions(e *page.Env) []page.Action {
 	}
 	return append(out,
 		page.Action{Keys: []string{"enter", "d"}, Label: "as text", Help: "Show the whole preview as a text: all reasons, finalizers, references and notes.", Off: nothing, Do: func() tea.Cmd { return v.text(a) }},
-		page.Action{Keys: []string{"r"}, Label: "again", Help: "Ask again now.", Do: func() tea.Cmd { return v.ask(e) }},
+		page.Action{Keys: []string{"r"}, Label: "again", Help: "Refresh.", Do: func() tea.Cmd { return v.ask(e) }},
 		page.Action{Keys: []string{"x"}, Label: "close", Help: "Close the preview.", Do: func() tea.Cmd { return page.Send(tea.KeyMsg{Type: tea.KeyEsc}) }},
 	)
 }

@@ -177,7 +177,7 @@ func (p *Page) Actions(e *page.Env) []page.Action {
 		beats, help = "no heartbeats", "Hide the heartbeats of nodes."
 	}
 	out := []page.Action{
-		{Keys: []string{"enter"}, Label: "details", Help: "Show the fields that it changes, its answer, and what is behind it.", Off: nothing, Do: func() tea.Cmd { return openWrite(e, w) }},
+		{Keys: []string{"enter"}, Label: "details", Help: "Show the fields that it changes, its answer, and its cause.", Off: nothing, Do: func() tea.Cmd { return openWrite(e, w) }},
 		{Keys: []string{"H"}, Label: beats, Help: help, Do: func() tea.Cmd {
 			p.beats = !p.beats
 			p.kept.Again()

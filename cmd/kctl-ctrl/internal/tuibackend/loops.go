@@ -69,7 +69,7 @@ func (l screenLoops) hasQueue(controller string) error {
 	at := slices.IndexFunc(m.Statuses(), func(c state.ControllerChanged) bool { return c.Controller == controller })
 	switch {
 	case at < 0:
-		return fmt.Errorf("%s is no loop of this process", controller)
+		return fmt.Errorf("%s is not a controller of this process", controller)
 	case m.Statuses()[at].Status != state.ControllerRunning:
 		return fmt.Errorf("%s does not run", render.ShortName(controller))
 	case len(l.e.Tap().Queues(controller)) == 0:
