@@ -159,6 +159,21 @@ func holdUp(_ http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
+// pretend answers a renewal as if it had been carried out, and does not: the gate of
+// the election is kept open by nothing.
+func pretend(w http.ResponseWriter, r *http.Request) bool {
+	if !isLease(r) || r.Method != http.MethodPut {
+		return false
+	}
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return false
+	}
+	w.Header().Set("Content-Type", r.Header.Get("Content-Type"))
+	_, _ = w.Write(body)
+	return true
+}
+
 // tooMany answers with 429.
 func tooMany(w http.ResponseWriter, r *http.Request) bool {
 	if !isLease(r) {
@@ -207,7 +222,7 @@ func (c *contested) keepBusy(t *testing.T, names ...string) {
 // inProcess starts a session of active mode in this process, that nothing stops
 // when the lease is lost: only the guard stands between its loops and the cluster.
 // end ends it, and its recording.
-func inProcess(t *testing.T, w *way, broken engine.Broken, with ...func(*engine.Spec)) (s *engine.Engine, end func()) {
+func inProcess(t *testing.T, w *way, with ...func(*engine.Spec)) (s *engine.Engine, end func()) {
 	t.Helper()
 	o := &engineflags.Options{IOStreams: genericiooptions.NewTestIOStreamsDiscard(), Kubeconfig: genericclioptions.NewConfigFlags(true)}
 	cmd := &cobra.Command{}
@@ -220,7 +235,6 @@ func inProcess(t *testing.T, w *way, broken engine.Broken, with ...func(*engine.
 	if err != nil {
 		t.Fatal(err)
 	}
-	spec.Broken = broken
 	for _, prepare := range with {
 		prepare(&spec)
 	}

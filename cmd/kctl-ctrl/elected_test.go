@@ -13,7 +13,6 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/exit"
 	"github.com/kctl-ctrl/kctl-ctrl/internal/testbed"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/engine"
-	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -26,19 +25,20 @@ func TestGateOnAServer(t *testing.T) {
 			c := newContested(t)
 			c.keepBusy(t, "web-1", "web-2", "web-3")
 			w := c.way(t, "a")
-			s, end := inProcess(t, w, engine.Broken{Guard: guard.Broken{IgnoreGate: broken}})
+			s, end := inProcess(t, w)
 			awaitWrites(t, s, state.WriteDone, 20)
-			w.set(holdUp)
 			if broken {
+				w.set(pretend) // so that the gate does not shut
 				deadline := time.Now().Add(time.Minute)
 				for len(rule(c.requests(t), shortDeadline).late) == 0 {
 					if time.Now().After(deadline) {
-						t.Fatal("a gate that is ignored lets nothing late out: the test cannot see that it is missing")
+						t.Fatal("a gate that stays open lets nothing late out: the test cannot see that it is missing")
 					}
 					awaitWrites(t, s, state.WriteDone, 5)
 				}
 				return
 			}
+			w.set(holdUp)
 			awaitWrites(t, s, state.WriteRefused, 50)
 			phase := s.Journal().Flush().Election
 			end()
@@ -59,7 +59,7 @@ func TestAskOnACluster(t *testing.T) {
 	testbed.WithControllers(t)
 	c := newContested(t)
 	c.keepBusy(t, "web-1")
-	s, _ := inProcess(t, c.way(t, "a"), engine.Broken{}, func(spec *engine.Spec) { spec.Approvals.Ask = true })
+	s, _ := inProcess(t, c.way(t, "a"), func(spec *engine.Spec) { spec.Approvals.Ask = true })
 	gate := s.Gate()
 	left := func() (writes []string) {
 		for _, r := range c.requests(t) {

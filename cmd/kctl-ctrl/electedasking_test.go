@@ -32,11 +32,14 @@ func TestElectedAsks(t *testing.T) {
 			if err := cmd.ParseFlags(args); err != nil {
 				t.Fatal(err)
 			}
-			spec, err := o.Spec(state.ModeActive, engine.Approvals{Policy: &approve.Policy{}})
+			policy := &approve.Policy{}
+			if broken {
+				policy = allowEverything(t)
+			}
+			spec, err := o.Spec(state.ModeActive, engine.Approvals{Policy: policy})
 			if err != nil {
 				t.Fatal(err)
 			}
-			spec.Broken.Approve.NeverAsks = broken
 			s, err := testEngine(t, spec)
 			if err != nil {
 				t.Fatal(err)
@@ -55,4 +58,21 @@ func TestElectedAsks(t *testing.T) {
 			}
 		})
 	}
+}
+
+// allowEverything is a policy that has no write wait.
+func allowEverything(t *testing.T) *approve.Policy {
+	t.Helper()
+	policy, err := approve.Parse("everything.yaml", []byte("apiVersion: "+approve.APIVersion+"\nkind: "+approve.Kind+`
+allow:
+- controllers: ["*"]
+  verbs: [create, update, patch, apply, delete, deletecollection]
+  kinds: ["*"]
+  namespaces: ["*"]
+  clusterScoped: true
+`), engineflags.ResolveWriter)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return policy
 }

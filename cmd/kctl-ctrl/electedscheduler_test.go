@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"os"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -22,8 +24,8 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/engineflags"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/exit"
 	"github.com/kctl-ctrl/kctl-ctrl/internal/testbed"
-	"github.com/kctl-ctrl/kctl-ctrl/reconcile/election"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/engine"
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard/request"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -180,17 +182,18 @@ func TestUpstreamScheduler(t *testing.T) {
 	}
 }
 
-// takeLive stands for election with the part switched off that leaves a live holder
-// alone.
+// takeLive stands for election by a way that hides the holder of the lease.
 func (c *contested) takeLive(t *testing.T) {
 	t.Helper()
 	testbed.TakeControl(t)
 	defer testbed.ReleaseControl()
+	w := c.way(t, "broken")
+	w.set(c.holderless(t))
 	o := &engineflags.Options{IOStreams: genericiooptions.NewTestIOStreamsDiscard(), Kubeconfig: genericclioptions.NewConfigFlags(true)}
 	cmd := &cobra.Command{}
 	o.AddTo(cmd)
 	o.AddScheduler(cmd.Flags())
-	args := append([]string{"--active", "--scheduler", "--confirm=" + contestedContext, "--kubeconfig=" + c.way(t, "broken").kubeconfig}, electionArgs()...)
+	args := append([]string{"--active", "--scheduler", "--confirm=" + contestedContext, "--kubeconfig=" + w.kubeconfig}, electionArgs()...)
 	if err := cmd.ParseFlags(args); err != nil {
 		t.Fatal(err)
 	}
@@ -198,7 +201,6 @@ func (c *contested) takeLive(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	spec.Broken.Election = election.Broken{TakeLive: true}
 	s, err := testEngine(t, spec)
 	if err != nil {
 		t.Fatal(err)
@@ -206,5 +208,31 @@ func (c *contested) takeLive(t *testing.T) {
 	defer engineflags.ShutDown(s, os.Stderr)
 	if err := s.Start(t.Context()); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// holderless answers reads of a lease as if nobody held it, until it is written.
+func (c *contested) holderless(t *testing.T) func(http.ResponseWriter, *http.Request) bool {
+	var written atomic.Bool
+	return func(w http.ResponseWriter, r *http.Request) bool {
+		asked := request.Classify(r.Method, r.URL, r.Header)
+		switch {
+		case asked.Object.Resource != "leases" || asked.Object.Name == "" || written.Load():
+			return false
+		case r.Method != http.MethodGet:
+			written.Store(true)
+			return false
+		}
+		lease, err := c.client.CoordinationV1().Leases(asked.Object.Namespace).Get(r.Context(), asked.Object.Name, metav1.GetOptions{})
+		if err != nil {
+			return false
+		}
+		lease.Spec.HolderIdentity = nil
+		lease.APIVersion, lease.Kind = "coordination.k8s.io/v1", "Lease"
+		w.Header().Set("Content-Type", "application/json")
+		if err := json.NewEncoder(w).Encode(lease); err != nil {
+			t.Error(err)
+		}
+		return true
 	}
 }

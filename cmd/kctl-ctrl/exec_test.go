@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -23,9 +24,9 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/console"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/engineflags"
 	"github.com/kctl-ctrl/kctl-ctrl/cmd/kctl-ctrl/internal/programtest"
+	"github.com/kctl-ctrl/kctl-ctrl/internal/faults"
 	"github.com/kctl-ctrl/kctl-ctrl/internal/testbed"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/engine/child"
-	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -222,13 +223,20 @@ func checkOperatorJournal(t *testing.T, events []state.Event, operator string, m
 	}
 }
 
-// TestProofSeesExecWithABrokenGuard switches the rewriting of DELETE bodies off:
-// the operator's delete is carried out, and both records of the server show it.
+// TestProofSeesExecWithABrokenGuard takes dryRun out of DELETE bodies on their way to
+// the server: the operator's delete is carried out, and both records of the server show it.
 func TestProofSeesExecWithABrokenGuard(t *testing.T) {
 	testbed.WithControllers(t)
 	p := emptyProof(t)
 	p.seedForOperator(t)
-	kubeconfig := p.kubeconfig(t)
+	w := (&contested{Sandbox: &testbed.Sandbox{Sandbox: p.Sandbox}}).way(t, "broken")
+	w.set(func(_ http.ResponseWriter, r *http.Request) bool {
+		if err := faults.UndryBody(r); err != nil {
+			t.Error(err)
+		}
+		return false
+	})
+	kubeconfig := w.kubeconfig
 	before := p.Revisions(t)
 	o := execcommand.Options{IOStreams: genericiooptions.IOStreams{Out: os.Stdout, ErrOut: os.Stderr}, Kubeconfig: genericclioptions.NewConfigFlags(true)}
 	o.Kubeconfig.KubeConfig = &kubeconfig
@@ -236,7 +244,6 @@ func TestProofSeesExecWithABrokenGuard(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	spec.Broken.Guard = guard.Broken{SkipDeleteRewrite: true}
 	s, err := testEngine(t, spec)
 	if err != nil {
 		t.Fatal(err)

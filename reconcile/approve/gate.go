@@ -31,15 +31,6 @@ type Options struct {
 	OnBrake func() []string
 	// Now is the clock; time.Now by default.
 	Now func() time.Time
-	// Broken breaks the gate, for tests of the tests.
-	Broken Broken
-}
-
-// Broken switches the gate off, so that a test which is to catch its absence can
-// be seen to fail. It has no place outside tests.
-type Broken struct {
-	// NeverAsks lets every write out unasked.
-	NeverAsks bool
 }
 
 // maxRemembered bounds the memory of which writes were sent and rejected. It is cleared
@@ -55,7 +46,6 @@ type Gate struct {
 	unasked func(guard.Pending) string
 	onBrake func() []string
 	now     func() time.Time
-	broken  Broken
 
 	mu      sync.Mutex
 	closed  bool
@@ -100,7 +90,7 @@ type outcome struct {
 // New returns a gate.
 func New(o Options) *Gate {
 	g := &Gate{
-		policy: o.Policy, asks: o.Ask, rec: o.Recorder, unasked: o.Unasked, onBrake: o.OnBrake, now: o.Now, broken: o.Broken,
+		policy: o.Policy, asks: o.Ask, rec: o.Recorder, unasked: o.Unasked, onBrake: o.OnBrake, now: o.Now,
 		told: map[place]bool{}, skips: map[string]int{}, changed: make(chan struct{}),
 	}
 	if g.now == nil {
@@ -115,9 +105,6 @@ func (g *Gate) Asks() bool { return g.asks }
 // Before is guard.Options.Before. It returns once the write may be sent, or returns the
 // error to answer it with.
 func (g *Gate) Before(ctx context.Context, p guard.Pending) error {
-	if g.broken.NeverAsks {
-		return nil
-	}
 	if p.IsEvent() {
 		return g.event(p)
 	}

@@ -280,15 +280,6 @@ func TestDeletesOfEventsAreAskedAbout(t *testing.T) {
 	}
 }
 
-// What the tests above rely on: a gate that is switched off lets writes out.
-func TestBrokenLetsThrough(t *testing.T) {
-	w := newWorld(t, Options{Ask: true, Broken: Broken{NeverAsks: true}})
-	w.passes(w.create("web-1"))
-	if sent := w.left(); sent != "POST pods" {
-		t.Errorf("sent %q", sent)
-	}
-}
-
 // The text of a write is hostile until it is on one line.
 func TestNotesAreInert(t *testing.T) {
 	w := newWorld(t, Options{Ask: true})

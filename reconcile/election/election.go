@@ -41,18 +41,9 @@ type Options struct {
 	// NoWait makes Acquire return a *HeldError, instead of waiting, if another process
 	// holds the lease and it has not expired.
 	NoWait bool
-	// Broken breaks the election, for tests of the tests.
-	Broken Broken
 
 	// hurried allows a shorter RetryPeriod if all candidates use this package.
 	hurried bool
-}
-
-// Broken switches parts of an election off, so that a test which is to catch
-// their absence can be seen to fail. It has no place outside tests.
-type Broken struct {
-	// TakeLive takes the lease from whoever holds it.
-	TakeLive bool
 }
 
 // HeldError means that another process holds the lease.
@@ -102,7 +93,6 @@ type Election struct {
 	clock    Clock
 	recorder state.Recorder
 	noWait   bool
-	broken   Broken
 	// beside reads the usual lease; nil if that is this one.
 	beside coordinationv1client.LeasesGetter
 	of     Component
@@ -148,7 +138,7 @@ func New(o Options) (*Election, error) {
 	e := &Election{
 		lease:    state.Ref{Group: "coordination.k8s.io", Version: "v1", Resource: "leases", Namespace: o.Namespace, Name: o.Name},
 		identity: o.Identity, of: o.Of, seconds: int(o.LeaseDuration / time.Second), retry: o.RetryPeriod,
-		clock: o.Clock, recorder: o.Recorder, noWait: o.NoWait, broken: o.Broken,
+		clock: o.Clock, recorder: o.Recorder, noWait: o.NoWait,
 		acquired: make(chan struct{}), ended: make(chan struct{}), returned: make(chan struct{}),
 	}
 	if e.lease.Key() != o.Of.key() {

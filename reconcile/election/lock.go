@@ -39,7 +39,7 @@ func (l *lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []b
 			l.raw = nil
 			// client-go would create it at once. Who holds a lease that was deleted works
 			// on until its deadline, and mostly creates it again.
-			if l.holder != "" && l.e.clock.Now() < l.until && !l.e.broken.TakeLive {
+			if l.holder != "" && l.e.clock.Now() < l.until {
 				err = fmt.Errorf("it was deleted while held by %s, which may still be active: waiting for the lease duration", l.holder)
 				l.e.failed("take", err)
 			}
@@ -68,9 +68,6 @@ func (l *lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []b
 		shown.LeaseDurationSeconds = max(shown.LeaseDurationSeconds, l.e.seconds)
 		if l.holder = shown.HolderIdentity; first || changed {
 			l.until = l.e.clock.Now() + time.Duration(shown.LeaseDurationSeconds)*time.Second
-		}
-		if l.e.broken.TakeLive {
-			shown.HolderIdentity = ""
 		}
 		record = &shown
 	}

@@ -25,7 +25,7 @@ func (e *Engine) decide(d Approvals) {
 		return
 	}
 	e.approvals.policy, e.approvals.ofCommand = d.Policy, e.spec.Command
-	options := approve.Options{Policy: d.Policy, Ask: d.Ask, Recorder: e.journal, Broken: e.spec.Broken.Approve, OnBrake: func() []string { return e.brakeMeans(d.Ask) }}
+	options := approve.Options{Policy: d.Policy, Ask: d.Ask, Recorder: e.journal, OnBrake: func() []string { return e.brakeMeans(d.Ask) }}
 	if e.spec.Command {
 		options.Unasked = ownElection
 	}

@@ -17,7 +17,7 @@ func (e *Engine) candidacy(component *kubectrlmgrconfig.KubeControllerManagerCon
 	return &lead.Candidacy{
 		Context: e.spec.Cluster.Context, Target: e.spec.Cluster.Target, Component: component, Namespace: e.spec.Namespace,
 		Scheduler: e.spec.Scheduler, Impersonate: e.spec.Impersonate, NoWait: o.NoWait, Allowed: o.Allowed,
-		Work: led{e}, Recorder: e.journal, Progress: e.progress, Broken: e.spec.Broken.Election,
+		Work: led{e}, Recorder: e.journal, Progress: e.progress,
 	}
 }
 

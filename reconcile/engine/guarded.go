@@ -17,7 +17,7 @@ import (
 func (e *Engine) Guarded(o guard.Options) (connect.Wrap, error) {
 	g, err := guard.New(guard.Options{
 		ReadsAsUser: e.spec.Impersonate, ReadsBefore: o.ReadsBefore,
-		Mode: o.Mode, Grant: o.Grant, Server: o.Server, BasePath: o.BasePath, TrustsDryRun: o.TrustsDryRun, Broken: e.spec.Broken.Guard,
+		Mode: o.Mode, Grant: o.Grant, Server: o.Server, BasePath: o.BasePath, TrustsDryRun: o.TrustsDryRun,
 		Cause:    e.tap.Cause,
 		Recorder: e.journal,
 		OnWrite: func(w state.WriteFinished) {

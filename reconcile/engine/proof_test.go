@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/kctl-ctrl/kctl-ctrl/internal/faults"
 	"github.com/kctl-ctrl/kctl-ctrl/internal/testbed"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard"
@@ -101,9 +102,9 @@ var loopFlags = []string{
 
 // dryRun runs all loops in one mode until it is enough, then stops them. Without
 // enough, it is when each wanted write has been tried and answered.
-func (p *proof) dryRun(t *testing.T, m state.Mode, broken guard.Broken, enough func() bool) *attempts {
+func (p *proof) dryRun(t *testing.T, m state.Mode, broken fault, enough func() bool) *attempts {
 	t.Helper()
-	s, err := testEngine(t, Spec{Broken: Broken{Guard: broken}})
+	s, err := testEngine(t, Spec{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,6 +116,9 @@ func (p *proof) dryRun(t *testing.T, m state.Mode, broken guard.Broken, enough f
 	wrap, err := s.Guarded(guard.Options{Mode: m, TrustsDryRun: trusts})
 	if err != nil {
 		t.Fatal(err)
+	}
+	if broken != nil {
+		wrap = broken(wrap)
 	}
 	config, err := connect.Server(connect.Endpoint(p.Endpoint()), wrap, connect.Limits{QPS: -1})
 	if err != nil {
@@ -203,7 +207,7 @@ func (p *proof) persistsNothing(t *testing.T) {
 				t.Fatalf("only %d keys in etcd: the seeds are missing", len(before))
 			}
 			earlier, _ := p.Mutations(t)
-			tried := p.dryRun(t, m, guard.Broken{}, nil)
+			tried := p.dryRun(t, m, nil, nil)
 			changed := testbed.Changes(before, p.Revisions(t))
 			for _, change := range changed {
 				t.Errorf("etcd: %s", change)
@@ -224,7 +228,7 @@ func (p *proof) persistsNothing(t *testing.T) {
 	}
 }
 
-// TestProofSeesABrokenGuard switches parts of the guard off, one at a time: the
+// TestProofSeesABrokenGuard undoes what the guard does, in one way at a time: the
 // proof must notice, in both records.
 func TestProofSeesABrokenGuard(t *testing.T) {
 	for name, b := range brokenGuards {
@@ -237,16 +241,26 @@ func TestProofSeesABrokenGuard(t *testing.T) {
 
 var brokenGuards = map[string]struct {
 	mode   state.Mode
-	broken guard.Broken
+	broken fault
 }{
-	"deletes":  {state.ModeDryRunServer, guard.Broken{SkipDeleteRewrite: true}},
-	"queries":  {state.ModeDryRunServer, guard.Broken{SkipQuery: true}},
-	"answered": {state.ModeDryRunClient, guard.Broken{SendAnswered: true}},
+	"deletes":  {state.ModeDryRunServer, below(faults.DeleteForReal)},
+	"queries":  {state.ModeDryRunServer, below(faults.WriteForReal)},
+	"answered": {state.ModeDryRunClient, func(guarded connect.Wrap) connect.Wrap { return faults.SendAnswered(guarded) }},
+}
+
+// fault breaks what a guard makes of a transport, from outside.
+type fault func(guarded connect.Wrap) connect.Wrap
+
+// below is a fault beneath the guard.
+func below(faulty func(http.RoundTripper) http.RoundTripper) fault {
+	return func(guarded connect.Wrap) connect.Wrap {
+		return func(next http.RoundTripper) http.RoundTripper { return guarded(faulty(next)) }
+	}
 }
 
 // seesBroken runs the loops behind a broken guard until etcd shows changes of so
 // many scenarios.
-func (p *proof) seesBroken(t *testing.T, m state.Mode, broken guard.Broken, enough int) {
+func (p *proof) seesBroken(t *testing.T, m state.Mode, broken fault, enough int) {
 	t.Helper()
 	before := p.Revisions(t)
 	touched := func() int {

@@ -8,8 +8,6 @@ import (
 
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/approve"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/controllers"
-	"github.com/kctl-ctrl/kctl-ctrl/reconcile/election"
-	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/simulate/nodes"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/connect"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
@@ -52,19 +50,9 @@ type Spec struct {
 	// Version and Kubernetes are what the journal says of the program that runs the
 	// engine.
 	Version, Kubernetes string
-	// Broken is for tests that must see a protection fail.
-	Broken Broken
 	// Progress, if set, gets a line now and then of what a start does; without it these
 	// are notes in the journal. It is called from several goroutines.
 	Progress func(string)
-}
-
-// Broken switches protections off, for tests of the tests; see guard.Broken,
-// approve.Broken and election.Broken. Nothing but a test sets it.
-type Broken struct {
-	Guard    guard.Broken
-	Approve  approve.Broken
-	Election election.Broken
 }
 
 // Log is a file for what upstream's components log, which goes nowhere else.

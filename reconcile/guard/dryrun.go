@@ -26,11 +26,9 @@ func (g *Guard) makeDry(req *http.Request, r request.Request) (*http.Request, er
 	if err != nil {
 		return nil, fmt.Errorf("read its query: %w", err)
 	}
-	if !g.broken.SkipQuery {
-		query.Set("dryRun", metav1.DryRunAll)
-	}
+	query.Set("dryRun", metav1.DryRunAll)
 	out.URL.RawQuery = query.Encode()
-	if !dryRunInBody(r) || g.broken.SkipDeleteRewrite {
+	if !dryRunInBody(r) {
 		return out, nil
 	}
 	body, err := readBody(req, g.maxBody)
@@ -64,10 +62,10 @@ func (g *Guard) proveDry(out *http.Request) error {
 	if r.Kind != request.KindWrite || r.Subresource == "token" {
 		return fmt.Errorf("it has become a request to %s", r.Verb)
 	}
-	if !g.broken.SkipQuery && !onlyAll(out.URL.Query()["dryRun"]) {
+	if !onlyAll(out.URL.Query()["dryRun"]) {
 		return errors.New("its query does not say dryRun=All")
 	}
-	if !dryRunInBody(r) || g.broken.SkipDeleteRewrite {
+	if !dryRunInBody(r) {
 		return nil
 	}
 	if out.GetBody == nil || len(out.Header.Values("Content-Encoding")) > 0 {

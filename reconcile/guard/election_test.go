@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kctl-ctrl/kctl-ctrl/internal/faults"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -44,6 +45,20 @@ func (g *gate) Open() error {
 	return nil
 }
 
+// never is a gate that is always open, whatever becomes of the lease.
+type never struct{ *gate }
+
+func (never) Enter() (time.Duration, func(), error) { return time.Hour, func() {}, nil }
+func (never) Open() error                           { return nil }
+
+// shutting is a gate, or where it is broken one that does not shut.
+func shutting(door *gate, broken bool) guard.Gate {
+	if broken {
+		return never{door}
+	}
+	return door
+}
+
 func confirm(t *testing.T) guard.Confirmation {
 	t.Helper()
 	c, err := guard.Confirm("prod", "prod")
@@ -65,14 +80,14 @@ func elected(t *testing.T, gate guard.Gate, options ...func(*guard.Options)) *wo
 }
 
 // electedAt is a guard that writes to a server while a gate is open.
-func electedAt(t *testing.T, server string, door guard.Gate, broken guard.Broken) (*guard.Guard, *journal) {
+func electedAt(t *testing.T, server string, door guard.Gate) (*guard.Guard, *journal) {
 	t.Helper()
 	grant, err := guard.GrantElection(server, confirm(t), door)
 	if err != nil {
 		t.Fatal(err)
 	}
 	j := &journal{}
-	g, err := guard.New(guard.Options{Mode: state.ModeActive, Grant: grant, Recorder: j, Broken: broken})
+	g, err := guard.New(guard.Options{Mode: state.ModeActive, Grant: grant, Recorder: j})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +157,7 @@ func TestGrantsAreNotMadeByAccident(t *testing.T) {
 func TestGate(t *testing.T) {
 	for _, broken := range []bool{false, true} {
 		door := &gate{within: time.Minute}
-		w := elected(t, door, func(o *guard.Options) { o.Broken.IgnoreGate = broken })
+		w := elected(t, shutting(door, broken))
 		for _, s := range shapes() {
 			w.populate(t)
 			w.server.writes()
@@ -151,7 +166,7 @@ func TestGate(t *testing.T) {
 			if _, err := s.call(t.Context(), w); err != nil {
 				t.Fatalf("%s: %v", s.name, err)
 			}
-			if door.entered.Load() != before+1 || len(w.server.writes()) != 1 {
+			if !broken && door.entered.Load() != before+1 || len(w.server.writes()) != 1 {
 				t.Errorf("%s: the gate was asked %d times", s.name, door.entered.Load()-before)
 			}
 			if n := door.under.Load(); n != 0 {
@@ -163,7 +178,7 @@ func TestGate(t *testing.T) {
 			arrived := len(w.server.writes())
 			if broken {
 				if arrived != 1 {
-					t.Errorf("%s: the broken guard let out %d writes: the test below would not see it", s.name, arrived)
+					t.Errorf("%s: a gate that does not shut let out %d writes: the test below would not see it", s.name, arrived)
 				}
 				continue
 			}
@@ -206,7 +221,7 @@ func TestGateIsLookedAtOnceMoreBeforeTheBody(t *testing.T) {
 		api.StartTLS()
 		defer api.Close()
 		door := &gate{within: time.Minute}
-		g, j := electedAt(t, api.URL, door, guard.Broken{IgnoreGate: c.broken})
+		g, j := electedAt(t, api.URL, shutting(door, c.broken))
 		through := api.Client().Transport.(*http.Transport)
 		through.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
 			door.shut.Store(true)
@@ -265,7 +280,10 @@ func TestGateBoundsTheAnswer(t *testing.T) {
 func TestSentWritesGoToTheirEnd(t *testing.T) {
 	for _, broken := range []bool{false, true} {
 		door := &gate{within: time.Minute}
-		w := elected(t, door, func(o *guard.Options) { o.Broken.AbandonsWrites = broken })
+		w := elected(t, door)
+		if broken {
+			w.through(t, faults.AbandonWrites(w.guard.Wrap)(w.server.Client().Transport))
+		}
 		arrived, answer := make(chan struct{}), make(chan struct{})
 		w.server.mu.Lock()
 		w.server.onWrite = func(http.ResponseWriter, *http.Request) { close(arrived); <-answer }
@@ -281,7 +299,7 @@ func TestSentWritesGoToTheirEnd(t *testing.T) {
 			<-ended
 			close(answer)
 			if door.under.Load() != 0 {
-				t.Error("the broken guard counts what it gave up: the test cannot see the difference")
+				t.Error("a write that was abandoned still counts: the test cannot see the difference")
 			}
 			continue
 		}
@@ -305,7 +323,7 @@ func TestSentWritesGoToTheirEnd(t *testing.T) {
 func TestUnsentWritesAreGivenUp(t *testing.T) {
 	door := &gate{within: time.Minute}
 	const server = "https://127.0.0.1:1"
-	g, _ := electedAt(t, server, door, guard.Broken{})
+	g, _ := electedAt(t, server, door)
 	dialling := make(chan struct{})
 	through := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		close(dialling)

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard/request"
 )
@@ -23,15 +22,12 @@ import (
 func (t *transport) through(gate Gate, out *http.Request, r request.Request) (*http.Response, error) {
 	within, done, err := gate.Enter()
 	if err != nil {
-		if !t.guard.broken.IgnoreGate {
-			return nil, t.guard.refusal(r, err.Error())
-		}
-		within, done = time.Hour, func() {}
+		return nil, t.guard.refusal(r, err.Error())
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(out.Context()), within)
 	sending := &sending{gate: gate}
 	forget := context.AfterFunc(out.Context(), func() {
-		if sending.giveUp() || t.guard.broken.AbandonsWrites {
+		if sending.giveUp() {
 			cancel()
 		}
 	})
@@ -41,9 +37,7 @@ func (t *transport) through(gate Gate, out *http.Request, r request.Request) (*h
 		done()
 	})
 	req := out.WithContext(ctx)
-	if !t.guard.broken.IgnoreGate {
-		sending.watch(req)
-	}
+	sending.watch(req)
 	resp, err := t.next.RoundTrip(req)
 	if err != nil {
 		defer end()

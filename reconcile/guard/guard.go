@@ -102,9 +102,6 @@ type Options struct {
 	Now func() time.Time
 	// MaxBody bounds, in bytes, the bodies that are read; 3 MiB by default.
 	MaxBody int64
-
-	// Broken breaks the guard, for tests of the tests.
-	Broken Broken
 }
 
 // Local stands in a dry run for the API server where an answer of the server, or
@@ -117,25 +114,6 @@ type Local interface {
 	// Answer answers one, which it does not change. read sends a GET to the API
 	// server; copied headers bring the credentials along.
 	Answer(req *http.Request, r request.Request, read func(*http.Request) (*http.Response, error)) (*http.Response, error)
-}
-
-// Broken switches parts of the guard off, so that a test which is to catch
-// their absence can be seen to fail. It has no place outside tests.
-type Broken struct {
-	// SkipDeleteRewrite leaves DELETE and Eviction bodies as they are in
-	// dry-run=server, and sends them: they are then carried out.
-	SkipDeleteRewrite bool
-	// SkipQuery leaves dryRun out of the query in dry-run=server: all writes but
-	// deletes are then carried out.
-	SkipQuery bool
-	// SendAnswered sends what dry-run=client would answer: it is carried out.
-	SendAnswered bool
-	// IgnoreGate sends writes that the gate of an election refuses, without
-	// their deadline.
-	IgnoreGate bool
-	// AbandonsWrites gives a write that was sent up when its writer does, while the
-	// API server may still carry it out.
-	AbandonsWrites bool
 }
 
 // Guard decides about requests. Make one with New for each session; wrap every
@@ -159,7 +137,6 @@ type Guard struct {
 	portForward  *state.Ref
 	server       atomic.Pointer[string] // an origin; once set, it stays
 	maxBody      int64
-	broken       Broken
 	kinds        map[schema.GroupVersionResource]schema.GroupVersionKind
 
 	writes  atomic.Uint64
@@ -196,7 +173,7 @@ func New(o Options) (*Guard, error) {
 	g := &Guard{
 		mode: o.Mode, grant: o.Grant, basePath: base,
 		cause: o.Cause, writer: o.Writer, local: o.Local, recorder: o.Recorder, onWrite: o.OnWrite, before: o.Before, lookup: o.Lookup, diff: o.Diff,
-		trustsDryRun: o.TrustsDryRun, readsAsUser: o.ReadsAsUser, readsBefore: o.ReadsBefore, now: o.Now, maxBody: o.MaxBody, broken: o.Broken,
+		trustsDryRun: o.TrustsDryRun, readsAsUser: o.ReadsAsUser, readsBefore: o.ReadsBefore, now: o.Now, maxBody: o.MaxBody,
 		kinds: kindsOf(scheme.Scheme), repeats: map[repeatKey]int{},
 	}
 	if server != "" {

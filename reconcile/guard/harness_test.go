@@ -163,6 +163,7 @@ func (j *journal) last(t testing.TB) state.WriteFinished {
 
 // world is a guard in front of a server, with real clients of all three kinds.
 type world struct {
+	contentType string
 	*server
 	*journal
 	guard     *guard.Guard
@@ -187,10 +188,18 @@ func newWorld(t testing.TB, mode state.Mode, contentType string, adjust ...func(
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{server: s, journal: j, guard: g}
-	w.transport = g.Wrap(s.Client().Transport)
-	config := &rest.Config{Host: s.URL, UserAgent: "kctl-ctrl/tester", QPS: -1}
-	config.ContentType = contentType
+	w := &world{server: s, journal: j, guard: g, contentType: contentType}
+	w.through(t, g.Wrap(s.Client().Transport))
+	return w
+}
+
+// through has the clients of a world send by a transport.
+func (w *world) through(t testing.TB, transport http.RoundTripper) {
+	t.Helper()
+	w.transport = transport
+	config := &rest.Config{Host: w.server.URL, UserAgent: "kctl-ctrl/tester", QPS: -1}
+	config.ContentType = w.contentType
+	var err error
 	client := &http.Client{Transport: agent{w.transport}}
 	if w.typed, err = kubernetes.NewForConfigAndClient(config, client); err != nil {
 		t.Fatal(err)
@@ -203,7 +212,6 @@ func newWorld(t testing.TB, mode state.Mode, contentType string, adjust ...func(
 	if w.metadata, err = metadata.NewForConfigAndClient(plain, client); err != nil {
 		t.Fatal(err)
 	}
-	return w
 }
 
 // agent sets the user agent, as rest.HTTPWrappersForConfig does for clients

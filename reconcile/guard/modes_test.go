@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/scheme"
 
+	"github.com/kctl-ctrl/kctl-ctrl/internal/faults"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard/request"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
@@ -139,13 +140,14 @@ func TestDeleteOptionsArrive(t *testing.T) {
 
 // TestBrokenRewriteIsSeen: the check above must fail when the rewrite is off.
 func TestBrokenRewriteIsSeen(t *testing.T) {
-	w := newWorld(t, state.ModeDryRunServer, typeProtobuf, func(o *guard.Options) { o.Broken.SkipDeleteRewrite = true })
+	w := newWorld(t, state.ModeDryRunServer, typeProtobuf)
+	w.through(t, w.guard.Wrap(faults.DeleteForReal(w.server.Client().Transport)))
 	if err := w.typed.CoreV1().Pods("shop").Delete(context.Background(), "web", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	query, body := dryRunOf(t, w.server.writes()[0])
 	if !slices.Equal(query, []string{"All"}) || len(body) != 0 {
-		t.Errorf("the broken guard sent query %v, body %v: it was to send the body as it was", query, body)
+		t.Errorf("a transport that takes dryRun out of bodies sent query %v, body %v", query, body)
 	}
 }
 

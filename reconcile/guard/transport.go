@@ -62,9 +62,6 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 		return t.send(w, req, out)
 	case ActionAnswer:
-		if t.guard.broken.SendAnswered {
-			return t.send(w, req, req)
-		}
 		return t.answer(w, req)
 	default:
 		return t.fail(w, req, t.guard.refusal(r, verdict.Reason))
@@ -94,7 +91,6 @@ func (t *transport) leave(out *http.Request) (*http.Response, error) {
 		if originOf(out.URL.Scheme, out.URL.Host) != g.grant.origin() {
 			return nil, g.refusal(r, "active mode was granted for "+g.grant.String()+", not for "+out.URL.Scheme+"://"+out.URL.Host)
 		}
-	case r.Kind == request.KindWrite && g.mode == state.ModeDryRunClient && g.broken.SendAnswered:
 	case r.Kind == request.KindWrite && g.mode == state.ModeDryRunServer:
 		if err := g.proveDry(out); err != nil {
 			return nil, g.cannotBeDry(r, err)

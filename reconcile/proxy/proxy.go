@@ -39,7 +39,7 @@ const (
 	closeWithin = 500 * time.Millisecond
 )
 
-// Options configure a Proxy. All but Deletions, Impersonates, Now and Broken are
+// Options configure a Proxy. All but Deletions, Impersonates and Now are
 // required.
 type Options struct {
 	// Upstream sends requests to the API server with the user's credentials, through
@@ -58,19 +58,6 @@ type Options struct {
 	Impersonates bool
 	// Now is the clock of certificates; time.Now by default.
 	Now func() time.Time
-	// Broken breaks the proxy, for tests of the tests.
-	Broken Broken
-}
-
-// Broken switches parts of a Proxy off, so that a test which is to catch their
-// absence can be seen to fail. It has no place outside tests.
-type Broken struct {
-	// AdmitAnyone asks for no token.
-	AdmitAnyone bool
-	// KeepHeaders passes on what a client says of its user.
-	KeepHeaders bool
-	// CarryUpgrades lets the server switch protocols.
-	CarryUpgrades bool
 }
 
 // Endpoint is the address of a Proxy and its credentials.
@@ -215,9 +202,6 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 
 // admits compares the token in constant time, whatever its length.
 func (p *Proxy) admits(req *http.Request) bool {
-	if p.options.Broken.AdmitAnyone {
-		return true
-	}
 	scheme, token, _ := strings.Cut(req.Header.Get("Authorization"), " ")
 	sum := sha256.Sum256([]byte(token))
 	return subtle.ConstantTimeCompare(sum[:], p.secret[:]) == 1 && strings.EqualFold(scheme, "Bearer")
@@ -239,7 +223,6 @@ func (p *Proxy) prepare(w http.ResponseWriter, req *http.Request) *apierrors.Sta
 	}
 	for name := range req.Header {
 		switch canonical := http.CanonicalHeaderKey(name); {
-		case p.options.Broken.KeepHeaders && canonical != "Authorization":
 		case strings.HasPrefix(canonical, "Impersonate-") && p.options.Impersonates:
 			return &apierrors.StatusError{ErrStatus: metav1.Status{
 				Status: metav1.StatusFailure, Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden,
@@ -291,7 +274,7 @@ func (p *Proxy) roundTrip(req *http.Request) (*http.Response, error) {
 			p.reads.count(read.kind, 0, err.Error())
 		}
 		return nil, err
-	case resp.StatusCode == http.StatusSwitchingProtocols && !p.options.Broken.CarryUpgrades:
+	case resp.StatusCode == http.StatusSwitchingProtocols:
 		resp.Body.Close()
 		return nil, errors.New("the server switched protocols, but this proxy supports only requests and watches")
 	case isRead:

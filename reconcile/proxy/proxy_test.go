@@ -8,6 +8,8 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
 	"slices"
 	"strings"
 	"testing"
@@ -28,13 +30,13 @@ func TestToken(t *testing.T) {
 	a := newAPI(t, func(w http.ResponseWriter, r *http.Request) {
 		writeJSON(w, http.StatusOK, `{"kind":"PodList","apiVersion":"v1","metadata":{},"items":[]}`)
 	})
-	broken, _ := start(t, a, state.ModeDryRunClient, func(o *proxy.Options) { o.Broken.AdmitAnyone = true })
-	if let := strangersLetIn(t, broken); len(let) != 7 || len(a.seen()) == 0 {
-		t.Errorf("a proxy that admits anyone lets in %q, and passes on %d: the test cannot see that it does", let, len(a.seen()))
+	open, _ := start(t, a, state.ModeDryRunClient, nil)
+	if let := strangersLetIn(t, open, withToken(open)); len(let) != 7 || len(a.seen()) == 0 {
+		t.Errorf("a proxy before which everybody is given the token lets in %q, and passes on %d: the test cannot see that it does", let, len(a.seen()))
 	}
 	before := len(a.seen())
 	p, j := start(t, a, state.ModeDryRunClient, nil)
-	if let := strangersLetIn(t, p); len(let) != 0 {
+	if let := strangersLetIn(t, p, nil); len(let) != 0 {
 		t.Errorf("let in: %q", let)
 	}
 	if passed := a.seen()[before:]; len(passed) != 0 {
@@ -56,8 +58,20 @@ func TestToken(t *testing.T) {
 	}
 }
 
-// strangersLetIn are those without the token who get another answer than 401.
-func strangersLetIn(t *testing.T, p *proxy.Proxy) (let []string) {
+// withToken gives every request the token of a proxy on its way there.
+func withToken(p *proxy.Proxy) func(http.RoundTripper) http.RoundTripper {
+	return func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(r *http.Request) (*http.Response, error) {
+			r = r.Clone(r.Context())
+			r.Header.Set("Authorization", "Bearer "+p.Endpoint().Token)
+			return next.RoundTrip(r)
+		})
+	}
+}
+
+// strangersLetIn are those without the token who get another answer than 401; way is
+// what their requests go through, or nil.
+func strangersLetIn(t *testing.T, p *proxy.Proxy, way func(http.RoundTripper) http.RoundTripper) (let []string) {
 	t.Helper()
 	right := p.Endpoint().Token
 	for name, header := range map[string]string{
@@ -71,7 +85,11 @@ func strangersLetIn(t *testing.T, p *proxy.Proxy) (let []string) {
 		if header != "" {
 			req.Header.Set("Authorization", header)
 		}
-		resp, err := httpClient(t, p).Do(req)
+		client := httpClient(t, p)
+		if way != nil {
+			client.Transport = way(client.Transport)
+		}
+		resp, err := client.Do(req)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -215,18 +233,22 @@ func TestNoProtocolIsSwitched(t *testing.T) {
 		a := newAPI(t, func(http.ResponseWriter, *http.Request) {})
 		ours, theirs := net.Pipe()
 		defer theirs.Close()
-		p, _ := start(t, a, state.ModeDryRunClient, func(o *proxy.Options) {
-			o.Broken.CarryUpgrades = broken
-			o.Upstream = roundTripper(func(r *http.Request) (*http.Response, error) {
-				return &http.Response{StatusCode: http.StatusSwitchingProtocols, Header: http.Header{"Connection": {"Upgrade"}, "Upgrade": {"websocket"}}, Body: ours, Request: r}, nil
-			})
+		switches := roundTripper(func(r *http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: http.StatusSwitchingProtocols, Header: http.Header{"Connection": {"Upgrade"}, "Upgrade": {"websocket"}}, Body: ours, Request: r}, nil
 		})
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.Endpoint().URL+"/api/v1/namespaces/a/pods/p/exec", nil)
+		p, _ := start(t, a, state.ModeDryRunClient, func(o *proxy.Options) { o.Upstream = switches })
+		client, to := oldClient(t, p), p.Endpoint().URL
+		if broken { // a proxy that carries what it is given
+			plain := httptest.NewServer(&httputil.ReverseProxy{Rewrite: func(*httputil.ProxyRequest) {}, Transport: switches})
+			defer plain.Close()
+			client, to = plain.Client(), plain.URL
+		}
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, to+"/api/v1/namespaces/a/pods/p/exec", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		req.Header = http.Header{"Authorization": {"Bearer " + p.Endpoint().Token}, "Connection": {"Upgrade"}, "Upgrade": {"websocket"}}
-		resp, err := oldClient(t, p).Do(req)
+		resp, err := client.Do(req)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -279,13 +301,21 @@ func TestHeadersOfUsers(t *testing.T) {
 	for _, impersonates := range []bool{false, true} {
 		for _, broken := range []bool{false, true} {
 			a := newAPI(t, func(w http.ResponseWriter, r *http.Request) { writeJSON(w, http.StatusOK, `{"gitVersion":"v1.37.1"}`) })
-			p, _ := start(t, a, state.ModeReadOnly, func(o *proxy.Options) { o.Impersonates, o.Broken.KeepHeaders = impersonates, broken })
+			p, _ := start(t, a, state.ModeReadOnly, func(o *proxy.Options) {
+				if o.Impersonates = impersonates; broken {
+					o.Upstream = renamed(o.Upstream, smuggled, "")
+				}
+			})
+			client := httpClient(t, p)
+			if broken {
+				client.Transport = renamed(client.Transport, "", smuggled)
+			}
 			req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.Endpoint().URL+"/version", nil)
 			if err != nil {
 				t.Fatal(err)
 			}
 			req.Header = http.Header{"Authorization": {"Bearer " + p.Endpoint().Token}, "X-Remote-User": {"admin"}, "X-Remote-Extra-A": {"b"}, "Impersonate-User": {"jane"}}
-			resp, err := httpClient(t, p).Do(req)
+			resp, err := client.Do(req)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -300,6 +330,23 @@ func TestHeadersOfUsers(t *testing.T) {
 			}
 		}
 	}
+}
+
+// smuggled begins the names under which headers go past a proxy unseen.
+const smuggled = "Smuggled-"
+
+// renamed gives the headers of users another beginning.
+func renamed(next http.RoundTripper, from, to string) http.RoundTripper {
+	return roundTripper(func(r *http.Request) (*http.Response, error) {
+		r = r.Clone(r.Context())
+		for name, values := range r.Header.Clone() {
+			if rest, ok := strings.CutPrefix(name, from); ok && (strings.HasPrefix(rest, "X-Remote-") || strings.HasPrefix(rest, "Impersonate-")) {
+				r.Header.Del(name)
+				r.Header[to+rest] = values
+			}
+		}
+		return next.RoundTrip(r)
+	})
 }
 
 // A server below a path stays there, and a server that is gone is a Status.

@@ -271,102 +271,31 @@ import (
 	}
 }
 
-// TestNobodyBreaksTheGuard: guard.Broken and approve.Broken are for tests of the
-// tests. What the program hands to guard and gate is a session's, and nothing but
-// a test sets that.
-func TestNobodyBreaksTheGuard(t *testing.T) {
-	handedOn := 0
+// TestNoFaultIsLinked: what breaks the protection of writes, so that a test can be
+// seen to fail, is for tests. It comes from outside, as a transport or a client: guard,
+// approve, election and proxy have no switch for it.
+func TestNoFaultIsLinked(t *testing.T) {
+	const faults = module + "internal/faults"
+	users := 0
+	for _, p := range list(t) {
+		if p.ImportPath != faults && slices.Contains(p.Deps, faults) {
+			t.Errorf("%s depends on %s\n\tonly tests break the protection of writes", p.ImportPath, faults)
+		}
+		if slices.Contains(p.TestImports, faults) || slices.Contains(p.XTestImports, faults) {
+			users++
+		}
+	}
+	if users == 0 {
+		t.Errorf("no test imports %s: the scan does not see it", faults)
+	}
 	eachFile(t, func(p listed, rel string, f *ast.File, fset *token.FileSet) {
-		if inRoom(p.ImportPath, "reconcile/guard") || inRoom(p.ImportPath, "reconcile/approve") || inRoom(p.ImportPath, "reconcile/election") ||
-			!slices.Contains(p.Imports, module+"reconcile/guard") && !slices.Contains(p.Imports, module+"reconcile/approve") {
-			return
-		}
-		found, passed := breaks(fset, f)
-		handedOn += passed
-		for _, b := range found {
-			t.Errorf("%s, line %d: %s\n\tonly tests switch parts of the guard off", rel, b.line, b.what)
-		}
+		ast.Inspect(f, func(n ast.Node) bool {
+			if d, ok := n.(*ast.TypeSpec); ok && strings.EqualFold(d.Name.Name, "broken") {
+				t.Errorf("%s, line %d: a type %s\n\tfaults come from outside: see %s", rel, fset.Position(n.Pos()).Line, d.Name.Name, faults)
+			}
+			return true
+		})
 	})
-	if handedOn != 4 { // the election's by way of package lead
-		t.Errorf("an engine's guard.Broken, approve.Broken and election.Broken are handed on in %d places, want four: the scan does not see them", handedOn)
-	}
-}
-
-// breaks lists what sets a guard.Broken, and counts the places that hand on one
-// that nobody has set.
-func breaks(fset *token.FileSet, f *ast.File) (found []making, handedOn int) {
-	report := func(n ast.Node, what string) { found = append(found, making{fset.Position(n.Pos()).Line, what}) }
-	named := func(name string) bool {
-		return strings.EqualFold(name, "broken") || strings.EqualFold(name, "brokenElection")
-	}
-	ast.Inspect(f, func(n ast.Node) bool {
-		switch n := n.(type) {
-		case *ast.Ident:
-			if slices.Contains([]string{"SkipDeleteRewrite", "NeverAsks", "IgnoreGate", "TakeLive"}, n.Name) {
-				report(n, "names "+n.Name)
-			}
-		case *ast.CompositeLit:
-			if sel, ok := n.Type.(*ast.SelectorExpr); ok && sel.Sel.Name == "Broken" {
-				report(n, "makes a Broken")
-			}
-		case *ast.KeyValueExpr:
-			key, ok := n.Key.(*ast.Ident)
-			if !ok || !named(key.Name) {
-				break
-			}
-			if value, ok := n.Value.(*ast.SelectorExpr); ok && key.Name == "Broken" && (named(value.Sel.Name) || ofBroken(value)) {
-				handedOn++
-				break
-			}
-			report(n, "sets "+key.Name)
-		case *ast.AssignStmt:
-			for _, left := range n.Lhs {
-				if sel, ok := ast.Unparen(left).(*ast.SelectorExpr); ok && named(sel.Sel.Name) {
-					report(n, "assigns to "+sel.Sel.Name)
-				}
-			}
-		case *ast.UnaryExpr: // &s.broken
-			if sel, ok := ast.Unparen(n.X).(*ast.SelectorExpr); ok && n.Op == token.AND && named(sel.Sel.Name) {
-				report(n, "takes the address of "+sel.Sel.Name)
-			}
-		}
-		return true
-	})
-	return found, handedOn
-}
-
-// ofBroken reports a field of what is called Broken, as e.spec.Broken.Guard.
-func ofBroken(value *ast.SelectorExpr) bool {
-	of, ok := value.X.(*ast.SelectorExpr)
-	return ok && of.Sel.Name == "Broken"
-}
-
-func TestBreaksSees(t *testing.T) {
-	for source, want := range map[string]int{
-		`func f(s *session) { s.broken = b }`:                                             1,
-		`func f(s *session) { s.broken.SkipDeleteRewrite = true }`:                        1,
-		`func f(s *session) { s.broken.IgnoreGate = true }`:                               1,
-		`func f(s *session) { s.approval.broken.NeverAsks = true }`:                       1,
-		`func f(s *session) { s.brokenElection = b }`:                                     1,
-		`func f(s *session) { election.New(election.Options{Broken: s.brokenElection}) }`: 0,
-		`var b = election.Broken{}`:                                                       1,
-		`func f(o guard.Options) { o.Broken = b }`:                                        1,
-		`var o = guard.Options{Broken: b}`:                                                1,
-		`var b = guard.Broken{true}`:                                                      1,
-		`var s = session{broken: b}`:                                                      1,
-		`func f(s *session) { set(&s.broken) }`:                                           1,
-		`func f(s *session) { guard.New(guard.Options{Broken: s.broken}) }`:               0,
-		`type session struct { broken guard.Broken }`:                                     0,
-	} {
-		fset := token.NewFileSet()
-		f, err := parser.ParseFile(fset, "p.go", "package p\n"+source, 0)
-		if err != nil {
-			t.Fatalf("%s: %v", source, err)
-		}
-		if found, _ := breaks(fset, f); len(found) != want {
-			t.Errorf("%s: found %v", source, found)
-		}
-	}
 }
 
 // granters are the functions that lead to writing for real, and the one place for

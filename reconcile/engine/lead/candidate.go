@@ -41,8 +41,6 @@ type Candidacy struct {
 	Work     Work
 	Recorder state.Recorder
 	Progress func(string)
-	// Broken is for tests of the tests; see election.Broken.
-	Broken election.Broken
 }
 
 // Confirm compares what the user has typed with the context that is written to.
@@ -126,6 +124,6 @@ func (c *Candidacy) election(confirmed guard.Confirmation, clock election.Clock)
 	return election.New(election.Options{
 		Of: c.replaces(), Namespace: lease.ResourceNamespace, Name: lease.ResourceName,
 		LeaseDuration: lease.LeaseDuration.Duration, RenewDeadline: lease.RenewDeadline.Duration, RetryPeriod: lease.RetryPeriod.Duration,
-		Client: client.CoordinationV1(), Clock: clock, Recorder: c.Recorder, NoWait: c.NoWait, Broken: c.Broken,
+		Client: client.CoordinationV1(), Clock: clock, Recorder: c.Recorder, NoWait: c.NoWait,
 	})
 }
