@@ -3,7 +3,6 @@ package render
 import (
 	"fmt"
 	"io"
-	"strconv"
 	"strings"
 	"time"
 
@@ -271,24 +270,13 @@ func noticeStyle(e state.Event) style {
 }
 
 func finished(e state.KeyFinished, cause state.Cause) line {
-	did := "sync took " + state.Short(e.Duration)
+	did, failed := e.Ended()
+	l := line{{"sync " + did, plain}}
 	switch {
-	case e.Writes == 1:
-		did += ", 1 write"
-	case e.Writes > 1:
-		did += ", " + strconv.Itoa(e.Writes) + " writes"
-	}
-	if e.Dirty {
-		did += ", runs again"
-	}
-	l := line{{did, plain}}
-	switch {
-	case e.Failed && e.Error == "":
-		l = append(l, span{", failed", red})
 	case e.Failed:
-		l = append(l, span{", failed: " + e.Error, red})
-	case e.Error != "":
-		l = append(l, span{", reported: " + e.Error, yellow})
+		l = append(l, span{failed, red})
+	case failed != "":
+		l = append(l, span{failed, yellow})
 	}
 	if cause.Kind != "" {
 		l = append(l, span{" ← " + cause.String(), dim})

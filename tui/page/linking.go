@@ -6,6 +6,7 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state/causality"
 )
 
 // Linking is the snapshot's cause and effect, made in a command. The last one
@@ -13,7 +14,7 @@ import (
 type Linking struct {
 	Stale
 	Page  ID
-	Links *state.Links
+	Links *causality.Links
 	Of    *state.Snapshot
 	busy  bool
 	Pacing
@@ -24,7 +25,7 @@ const linkEvery = 500 * time.Millisecond
 
 // linked is the result of the command, with the snapshot that it is of.
 type linked struct {
-	links *state.Links
+	links *causality.Links
 	of    *state.Snapshot
 }
 
@@ -35,7 +36,7 @@ func (l *Linking) Want(e *Env, msg tea.Msg) tea.Cmd {
 	}
 	l.busy, l.At = true, e.Now
 	snap := e.Snap
-	return Ask(l.Page, l.Next(), func() (linked, error) { return linked{state.Link(snap), snap}, nil })
+	return Ask(l.Page, l.Next(), func() (linked, error) { return linked{causality.Link(snap), snap}, nil })
 }
 
 // took takes the result over; false where the message is another.
@@ -49,7 +50,7 @@ func (l *Linking) Linked(msg tea.Msg) bool {
 }
 
 // Hop gives the Hop of an entry; nil while it is not known.
-func (l *Linking) Hop(seq uint64) *state.Hop {
+func (l *Linking) Hop(seq uint64) *causality.Hop {
 	if l.Links == nil {
 		return nil
 	}

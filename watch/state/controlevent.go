@@ -258,7 +258,7 @@ func (ControlsRestated) EventType() string    { return "ControlsRestated" }
 // describeControl is describe for the events above; false for others.
 func describeControl(e Event) (Description, bool) {
 	key := func(controller, queue, key, text string) (Description, bool) {
-		return Description{controller, keyIn(controller, queue, key), text}, true
+		return Description{controller, KeyIn(controller, queue, key), text}, true
 	}
 	switch e := e.(type) {
 	case ControllerRequested:

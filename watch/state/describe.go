@@ -48,19 +48,19 @@ func describe(e Event) Description {
 	case ObjectChanged:
 		return Description{Source: "object", Subject: e.Object.String(), Text: describeObject(e)}
 	case KeyAdded:
-		return Description{e.Controller, keyIn(e.Controller, e.Queue, e.Key), describeAdded(e)}
+		return Description{e.Controller, KeyIn(e.Controller, e.Queue, e.Key), describeAdded(e)}
 	case KeyReady:
-		return Description{e.Controller, keyIn(e.Controller, e.Queue, e.Key), "ready: its delay is over"}
+		return Description{e.Controller, KeyIn(e.Controller, e.Queue, e.Key), "ready: its delay is over"}
 	case KeyTaken:
-		return Description{e.Controller, keyIn(e.Controller, e.Queue, e.Key), describeTaken(e)}
+		return Description{e.Controller, KeyIn(e.Controller, e.Queue, e.Key), describeTaken(e)}
 	case KeyFinished:
-		return Description{e.Controller, keyIn(e.Controller, e.Queue, e.Key), describeFinished(e)}
+		return Description{e.Controller, KeyIn(e.Controller, e.Queue, e.Key), describeFinished(e)}
 	case KeyForgotten:
-		return Description{e.Controller, keyIn(e.Controller, e.Queue, e.Key), fmt.Sprintf("forgotten after %s", count(e.Retries, "retry", "retries"))}
+		return Description{e.Controller, KeyIn(e.Controller, e.Queue, e.Key), fmt.Sprintf("forgotten after %s", count(e.Retries, "retry", "retries"))}
 	case KeyDropped:
-		return Description{e.Controller, keyIn(e.Controller, e.Queue, e.Key), describeDropped(e)}
+		return Description{e.Controller, KeyIn(e.Controller, e.Queue, e.Key), describeDropped(e)}
 	case QueueStalled:
-		return Description{e.Controller, keyIn(e.Controller, e.Queue, e.Key), describeStalled(e)}
+		return Description{e.Controller, KeyIn(e.Controller, e.Queue, e.Key), describeStalled(e)}
 	case WriteFinished:
 		return Description{Source: e.Controller, Subject: e.Cause.Key, Text: DescribeWrite(e)}
 	case LeaseChanged:
@@ -106,9 +106,9 @@ func describeStalled(e QueueStalled) string {
 	return fmt.Sprintf("stalled: %s ready while %s idle", ready, idle)
 }
 
-// keyIn names the queue only where it does not bear the controller's name, as
+// KeyIn is a key for reading. It names the queue only where it does not bear the controller's name, as
 // "endpoint_slice" of endpointslice-controller does.
-func keyIn(controller, queue, key string) string {
+func KeyIn(controller, queue, key string) string {
 	if queue == "" || sameLetters(queue, strings.TrimSuffix(controller, "-controller")) {
 		return key
 	}
@@ -236,19 +236,28 @@ func describeTaken(e KeyTaken) string {
 }
 
 func describeFinished(e KeyFinished) string {
-	text := fmt.Sprintf("sync %d took %s", e.Sync, Short(e.Duration))
+	did, ended := e.Ended()
+	return fmt.Sprintf("sync %d %s%s", e.Sync, did, ended)
+}
+
+// Ended is a sync in words: what it did, "took 6ms, 1 write, runs again", and the
+// error that it ended with, ", failed: conflict", or nothing. Journal lines, the
+// timeline and hops are made of them.
+func (e KeyFinished) Ended() (did, failed string) {
+	did = "took " + Short(e.Duration)
 	if e.Writes > 0 {
-		text += ", " + count(e.Writes, "write", "writes")
+		did += ", " + count(e.Writes, "write", "writes")
 	}
 	if e.Dirty {
-		text += ", runs again"
+		did += ", runs again"
 	}
-	if e.Failed {
-		text += ", failed" + prefixIf(e.Error != "", ": ")
-	} else {
-		text += prefixIf(e.Error != "", ", reported: ")
+	switch {
+	case e.Failed:
+		return did, ", failed" + prefixIf(e.Error != "", ": ") + e.Error
+	case e.Error != "":
+		return did, ", reported: " + e.Error
 	}
-	return text + e.Error
+	return did, ""
 }
 
 // DescribeWrite is the text of a write without its writer:
@@ -355,7 +364,7 @@ func (c Cause) String() string {
 		return strings.TrimSpace(object+" "+change) + describeRV(c.OldRV, c.NewRV)
 	case CauseSync:
 		text := fmt.Sprintf("sync %d of %s", c.Sync, c.Controller)
-		return strings.TrimSpace(text + " " + keyIn(c.Controller, c.Queue, c.Key))
+		return strings.TrimSpace(text + " " + KeyIn(c.Controller, c.Queue, c.Key))
 	case CauseTimer:
 		return "a timer of " + c.Controller
 	case CauseUser:

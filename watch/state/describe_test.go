@@ -123,7 +123,7 @@ func TestKeyIn(t *testing.T) {
 		{"deployment-controller", "deployments", "k [deployments]"},
 		{"deployment-controller", "-", "k [-]"},
 	} {
-		if got := keyIn(c.controller, c.queue, "k"); got != c.want {
+		if got := KeyIn(c.controller, c.queue, "k"); got != c.want {
 			t.Errorf("%s, %s: %q, want %q", c.controller, c.queue, got, c.want)
 		}
 	}

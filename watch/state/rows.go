@@ -239,6 +239,11 @@ type Sync struct {
 	RetryDue time.Time `json:"retryDue,omitzero"`
 }
 
+// Event is what the journal said of the sync's end.
+func (s Sync) Event() KeyFinished {
+	return KeyFinished{Controller: s.Controller, Queue: s.Queue, Key: s.Key, Sync: s.Number, Duration: s.Duration, Failed: s.Failed, Error: s.Error, Writes: s.Writes, Dirty: s.Dirty}
+}
+
 type syncRow Sync
 
 // MarshalJSON writes durations as text.

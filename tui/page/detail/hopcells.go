@@ -10,10 +10,11 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/tui/page"
 	"github.com/kctl-ctrl/kctl-ctrl/tui/widget"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state/causality"
 )
 
 // HopTime is the time since the hop before: "+6ms", or "+0.4–31ms" for several.
-func HopTime(b *state.Branch) string {
+func HopTime(b *causality.Branch) string {
 	least, most := millis(b.Least), millis(b.Most)
 	if least == most {
 		return "+" + most
@@ -40,10 +41,10 @@ func millis(d time.Duration) string {
 }
 
 // HopSpans are a branch in words. Of several alike it says what they share.
-func HopSpans(b *state.Branch, root *state.Branch) widget.Cell {
+func HopSpans(b *causality.Branch, root *causality.Branch) widget.Cell {
 	first := b.First()
 	var out widget.Cell
-	if b.Parent != nil && !b.Sure && first.Link != state.LinkAbout { // first, where no width cuts it off
+	if b.Parent != nil && !b.Sure && first.Link != causality.LinkAbout { // first, where no width cuts it off
 		out = append(out, widget.Warn.Of("(supposed) "))
 	}
 	n := len(b.Hops)
@@ -51,7 +52,7 @@ func HopSpans(b *state.Branch, root *state.Branch) widget.Cell {
 		out = append(out, widget.Bold.Of(fmt.Sprintf("%d × ", n)))
 	}
 	style := hopStyle(first)
-	if first.Kind != state.HopWrite { // which its verb tells
+	if first.Kind != causality.HopWrite { // which its verb tells
 		out = append(out, widget.Dim.Of(string(first.Kind)+" "))
 	}
 	switch e := first.Event.(type) {
@@ -81,7 +82,7 @@ func HopSpans(b *state.Branch, root *state.Branch) widget.Cell {
 
 // named is the object's name where all are about one, or else their number. The
 // namespace is that of the root unless it is said.
-func named(b *state.Branch, root *state.Branch) string {
+func named(b *causality.Branch, root *causality.Branch) string {
 	first, _ := b.First().Object()
 	for _, h := range b.Hops {
 		if o, _ := h.Object(); !o.Same(first) || o.Name != first.Name {
@@ -94,7 +95,7 @@ func named(b *state.Branch, root *state.Branch) string {
 	return strings.TrimRight(" "+first.Key(), " ")
 }
 
-func keyed(b *state.Branch) string {
+func keyed(b *causality.Branch) string {
 	_, _, first, _ := b.First().Key()
 	for _, h := range b.Hops {
 		if _, _, key, _ := h.Key(); key != first {
@@ -104,7 +105,7 @@ func keyed(b *state.Branch) string {
 	return " " + first
 }
 
-func added(b *state.Branch, e state.KeyAdded) string {
+func added(b *causality.Branch, e state.KeyAdded) string {
 	switch {
 	case e.How == "AddRateLimited" && e.Retries > 0:
 		return fmt.Sprintf(", retry %d in %s", e.Retries, state.Short(e.Delay))
@@ -119,7 +120,7 @@ func added(b *state.Branch, e state.KeyAdded) string {
 	return ""
 }
 
-func synced(b *state.Branch) string {
+func synced(b *causality.Branch) string {
 	first := b.First()
 	if len(b.Hops) > 1 {
 		return suffixIf(first.Failed(), ", failed")
@@ -152,7 +153,7 @@ func ToldSpans(e state.WriteFinished, by widget.Cell) widget.Cell {
 }
 
 // toldOf names the object of which an Event tells, unless the hop before is about it.
-func toldOf(b *state.Branch, about state.Ref) string {
+func toldOf(b *causality.Branch, about state.Ref) string {
 	if b.Parent != nil {
 		if o, ok := b.Parent.First().Object(); ok && o.Same(about) {
 			return ""
@@ -164,7 +165,7 @@ func toldOf(b *state.Branch, about state.Ref) string {
 	return " of " + about.Type() + " " + about.Key()
 }
 
-func wrote(b *state.Branch, e state.WriteFinished) string {
+func wrote(b *causality.Branch, e state.WriteFinished) string {
 	if len(b.Hops) > 1 {
 		return suffixIf(e.Result != state.WriteDone, ", "+ResultWord(e))
 	}
@@ -192,12 +193,12 @@ func WroteOnce(e state.WriteFinished) string {
 }
 
 // HopDetail is all that is known of one hop.
-func HopDetail(e *page.Env, h *state.Hop, width int) []widget.Line {
+func HopDetail(e *page.Env, h *causality.Hop, width int) []widget.Line {
 	if w, ok := h.Event.(state.WriteFinished); ok {
 		return WriteDetail(e, &state.Write{Seq: h.Seq, At: h.End, WriteFinished: w}, h, width)
 	}
 	out := []widget.Line{widget.Heading(string(h.Kind))}
-	out = append(out, widget.Indent(widget.Wrapped(state.DescribeHop(h), width-2, hopStyle(h)), 1)...)
+	out = append(out, widget.Indent(widget.Wrapped(causality.Describe(h), width-2, hopStyle(h)), 1)...)
 	out = append(out, widget.Fact("at", e.Clock(h.Start), widget.Text)...)
 	if h.Done != nil {
 		out = append(out, widget.Fact("until", e.Clock(h.End), widget.Text)...)
@@ -216,13 +217,13 @@ func HopDetail(e *page.Env, h *state.Hop, width int) []widget.Line {
 		if i == 20 {
 			return append(out, widget.Line{widget.Dim.Of(fmt.Sprintf(" and %d more", len(h.Children)-i))})
 		}
-		out = append(out, widget.Line{widget.Dim.Of(" → "), hopStyle(c).Of(state.DescribeHop(c)), widget.Accent.Of(" +" + state.Short(c.Latency()))})
+		out = append(out, widget.Line{widget.Dim.Of(" → "), hopStyle(c).Of(causality.Describe(c)), widget.Accent.Of(" +" + state.Short(c.Latency()))})
 	}
 	return out
 }
 
 // EntryDetailLines tell of an entry of the journal.
-func EntryDetailLines(e *page.Env, entry state.Entry, hop *state.Hop, width int) []widget.Line {
+func EntryDetailLines(e *page.Env, entry state.Entry, hop *causality.Hop, width int) []widget.Line {
 	if hop != nil {
 		return HopDetail(e, hop, width)
 	}

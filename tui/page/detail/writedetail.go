@@ -10,11 +10,12 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/tui/page"
 	"github.com/kctl-ctrl/kctl-ctrl/tui/widget"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state/causality"
 )
 
 // WriteDetail is all that is known of one write. Its hop is nil while cause and
 // effect are not linked yet.
-func WriteDetail(e *page.Env, w *state.Write, hop *state.Hop, width int) []widget.Line {
+func WriteDetail(e *page.Env, w *state.Write, hop *causality.Hop, width int) []widget.Line {
 	object := w.Object.Type()
 	if w.Subresource != "" {
 		object += "/" + w.Subresource
@@ -96,9 +97,9 @@ func FieldLines(w state.WriteFinished, width int) []widget.Line {
 const maxBehind = 40
 
 // causeLines goes back from a write to where it all began.
-func causeLines(w *state.Write, hop *state.Hop, width int) []widget.Line {
+func causeLines(w *state.Write, hop *causality.Hop, width int) []widget.Line {
 	if hop == nil {
-		return []widget.Line{{widget.Dim.Of(" ← " + page.FirstOf(w.Cause.String(), string(state.OriginUnknown)))}}
+		return []widget.Line{{widget.Dim.Of(" ← " + page.FirstOf(w.Cause.String(), string(causality.OriginUnknown)))}}
 	}
 	var out []widget.Line
 	for steps := 0; ; steps++ {
@@ -106,13 +107,13 @@ func causeLines(w *state.Write, hop *state.Hop, width int) []widget.Line {
 			return append(out, widget.Line{widget.Warn.Of(" ← " + string(hop.Origin))})
 		}
 		if steps == maxBehind {
-			return append(out, widget.Line{widget.Dim.Of(fmt.Sprintf(" … back to %s", state.DescribeHop(hop.Root())))})
+			return append(out, widget.Line{widget.Dim.Of(fmt.Sprintf(" … back to %s", causality.Describe(hop.Root())))})
 		}
 		how := ""
 		if !hop.Link.Sure() {
 			how = ", supposed: " + supposedBy(hop.Link)
 		}
-		text := fmt.Sprintf("%s (%s before%s)", state.DescribeHop(hop.Parent), state.Short(hop.Latency()), how)
+		text := fmt.Sprintf("%s (%s before%s)", causality.Describe(hop.Parent), state.Short(hop.Latency()), how)
 		for i, part := range widget.Wrap(text, max(width-4, 20)) {
 			lead := "   "
 			if i == 0 {
@@ -124,23 +125,23 @@ func causeLines(w *state.Write, hop *state.Hop, width int) []widget.Line {
 	}
 }
 
-func supposedBy(l state.HopLink) string {
+func supposedBy(l causality.HopLink) string {
 	switch l {
-	case state.LinkOwner:
+	case causality.LinkOwner:
 		return "its owner"
-	case state.LinkAbout:
+	case causality.LinkAbout:
 		return "the object that the Event names"
 	}
 	return "the same object"
 }
 
-func hopStyle(h *state.Hop) widget.Style {
+func hopStyle(h *causality.Hop) widget.Style {
 	switch {
 	case h.Failed():
 		return widget.Bad
-	case h.Kind == state.HopWrite:
+	case h.Kind == causality.HopWrite:
 		return widget.Bold
-	case h.Kind == state.HopSync:
+	case h.Kind == causality.HopSync:
 		return widget.Text
 	}
 	return widget.Dim

@@ -7,6 +7,7 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/tui/page/detail"
 	"github.com/kctl-ctrl/kctl-ctrl/tui/widget"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state/causality"
 )
 
 func (p *Page) Actions(e *page.Env) []page.Action {
@@ -22,10 +23,10 @@ func (p *Page) Actions(e *page.Env) []page.Action {
 		out = p.journalActions(e, under, nothing)
 	}
 	less, more := "", ""
-	if p.detail == state.DetailWrites {
+	if p.detail == causality.DetailWrites {
 		less = "only writes are shown already"
 	}
-	if p.detail == state.DetailAll {
+	if p.detail == causality.DetailAll {
 		more = "everything is shown already"
 	}
 	out = append(out,

@@ -12,6 +12,7 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/tui/page/detail"
 	"github.com/kctl-ctrl/kctl-ctrl/tui/widget"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state/causality"
 )
 
 // Page is page 8: the journal, and the story of one thing in it.
@@ -22,7 +23,7 @@ type Page struct {
 	kept  page.Kept[state.Entry]
 	scope string // a controller, or empty
 	// detail is how much of the journal and of a story is shown.
-	detail state.Detail
+	detail causality.Detail
 	// renewals: what is nothing but the renewal of a lease is shown too.
 	renewals bool
 	// story is what is followed; nil while the journal is shown.
@@ -42,7 +43,7 @@ type Page struct {
 func New() page.Page {
 	p := &Page{
 		Linking: page.Linking{Page: page.Timeline},
-		detail:  state.DetailAll,
+		detail:  causality.DetailAll,
 		kept:    page.Kept[state.Entry]{Seq: func(e state.Entry) uint64 { return e.Seq }},
 		list: widget.List{Columns: []widget.Column{
 			{Title: "TIME", Min: 12},
@@ -55,24 +56,24 @@ func New() page.Page {
 }
 
 // entryDetail is the detail from which on an entry is shown.
-func entryDetail(e state.Event) state.Detail {
+func entryDetail(e state.Event) causality.Detail {
 	switch e := e.(type) {
 	case state.KeyTaken:
-		return state.DetailSyncs
+		return causality.DetailSyncs
 	case state.KeyFinished:
 		if e.Failed {
-			return state.DetailWrites
+			return causality.DetailWrites
 		}
-		return state.DetailSyncs
+		return causality.DetailSyncs
 	case state.KeyAdded:
 		if e.How == "AddRateLimited" {
-			return state.DetailSyncs
+			return causality.DetailSyncs
 		}
-		return state.DetailAll
+		return causality.DetailAll
 	case state.ObjectChanged, state.KeyReady, state.KeyForgotten, state.LeaseChanged, state.InformerChanged:
-		return state.DetailAll
+		return causality.DetailAll
 	}
-	return state.DetailWrites
+	return causality.DetailWrites
 }
 
 func (p *Page) shows(env *page.Env, e state.Entry) bool {
@@ -146,11 +147,11 @@ func entryCells(e *page.Env, entry state.Entry) []widget.Cell {
 	return []widget.Cell{at, source, what}
 }
 
-func detailWord(d state.Detail) string {
+func detailWord(d causality.Detail) string {
 	switch d {
-	case state.DetailWrites:
+	case causality.DetailWrites:
 		return "writes only"
-	case state.DetailSyncs:
+	case causality.DetailSyncs:
 		return "writes and syncs"
 	}
 	return "everything"
@@ -161,7 +162,7 @@ func (p *Page) Title(e *page.Env) string {
 		return p.story.title(detailWord(p.detail))
 	}
 	text := fmt.Sprintf("Timeline: %d entries, %s", p.rows(e).Len(), detailWord(p.detail))
-	if !p.renewals && p.detail == state.DetailAll {
+	if !p.renewals && p.detail == causality.DetailAll {
 		text += " but renewals of leases"
 	}
 	if p.scope != "" {
@@ -262,9 +263,9 @@ func (p *Page) Under(e *page.Env) page.Subject {
 	return detail.EventSubject(entry.Event, entry.Seq)
 }
 
-func hopSubject(h *state.Hop) page.Subject {
+func hopSubject(h *causality.Hop) page.Subject {
 	s := detail.EventSubject(h.Event, h.Seq)
-	if h.Parent != nil && !h.Link.Sure() && h.Link != state.LinkAbout {
+	if h.Parent != nil && !h.Link.Sure() && h.Link != causality.LinkAbout {
 		s.Explain = "supposed"
 	}
 	return s
@@ -307,7 +308,7 @@ func (p *Page) Back() bool {
 	return false
 }
 
-func (p *Page) setDetail(d state.Detail) {
+func (p *Page) setDetail(d causality.Detail) {
 	p.detail = d
 	p.kept.Again()
 	if p.story != nil {
@@ -343,7 +344,7 @@ func (p *Page) goTo(s page.Subject, e *page.Env) (tea.Cmd, bool) {
 		p.refresh(e)
 		return nil, true
 	case s.Kind == page.OnEvent && s.Seq != 0:
-		p.story, p.scope, p.Filter, p.detail = nil, "", widget.Filter{}, state.DetailAll
+		p.story, p.scope, p.Filter, p.detail = nil, "", widget.Filter{}, causality.DetailAll
 		p.kept.Again()
 		p.refresh(e)
 		rows := p.rows(e)

@@ -10,6 +10,7 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/tui/page/detail"
 	"github.com/kctl-ctrl/kctl-ctrl/tui/widget"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state/causality"
 )
 
 // story is the cascade in which one subject stands, as rows.
@@ -20,10 +21,10 @@ type story struct {
 	// apart has the groups whose members are shown one by one.
 	apart map[string]bool
 
-	links *state.Links
+	links *causality.Links
 	// found: the cursor has been put on what the story is about.
 	found    bool
-	branches []*state.Branch
+	branches []*causality.Branch
 	all      []*storyRow
 	// items are those of all that the filter shows.
 	items []*storyRow
@@ -33,8 +34,8 @@ type story struct {
 // storyRow is a branch, with the lines drawn before it.
 type storyRow struct {
 	id, prefix string
-	branch     *state.Branch
-	root       *state.Branch
+	branch     *causality.Branch
+	root       *causality.Branch
 	// gap is set where the journal has a hole here, and no branch then.
 	gap *state.Entry
 	// hit: the filter shows it.
@@ -50,11 +51,11 @@ func newStory(of page.Subject) *story {
 }
 
 // hops are those that the story is about.
-func (s *story) hops() []*state.Hop {
+func (s *story) hops() []*causality.Hop {
 	switch {
 	case s.of.Seq != 0:
 		if h := s.links.Hop(s.of.Seq); h != nil {
-			return []*state.Hop{h}
+			return []*causality.Hop{h}
 		}
 		return nil
 	case s.of.Object.Resource != "":
@@ -63,12 +64,12 @@ func (s *story) hops() []*state.Hop {
 	return s.links.OfKey(s.of.Controller, s.of.Queue, s.of.Key)
 }
 
-func (s *story) tell(links *state.Links, detail state.Detail) {
+func (s *story) tell(links *causality.Links, detail causality.Detail) {
 	if links == nil {
 		return
 	}
 	s.links = links
-	s.branches = state.Story(s.hops(), detail, func(id string) bool { return s.apart[id] })
+	s.branches = causality.Story(s.hops(), detail, func(id string) bool { return s.apart[id] })
 	s.draw()
 	if !s.found { // links of an earlier snapshot may not have it
 		if at := slices.IndexFunc(s.items, func(r *storyRow) bool { return r.branch != nil && r.branch.Asked }); at >= 0 {
@@ -79,7 +80,7 @@ func (s *story) tell(links *state.Links, detail state.Detail) {
 }
 
 // split shows a group's members one by one, or together again.
-func (s *story) split(id string, apart bool, detail state.Detail) {
+func (s *story) split(id string, apart bool, detail causality.Detail) {
 	s.apart[id] = apart
 	if apart {
 		s.list.Selected = "" // the cursor stays on the place of the group
@@ -109,10 +110,10 @@ func (s *story) draw() {
 
 // walk adds a branch and what follows, and says whether the filter shows any of
 // them.
-func (s *story) walk(b, root *state.Branch, prefix, below string) bool {
+func (s *story) walk(b, root *causality.Branch, prefix, below string) bool {
 	row := &storyRow{id: b.ID, prefix: prefix, branch: b, root: root}
 	s.all = append(s.all, row)
-	hit := s.filter.MatchesAll() || s.filter.Matches(state.DescribeHop(b.First()))
+	hit := s.filter.MatchesAll() || s.filter.Matches(causality.Describe(b.First()))
 	forks := 0
 	for _, c := range b.Children {
 		if !remarks(c) {
@@ -145,12 +146,12 @@ func (s *story) walk(b, root *state.Branch, prefix, below string) bool {
 
 // remarks reports whether a branch is an Event, which tells of the hop before and
 // leads nowhere: it forks nothing.
-func remarks(b *state.Branch) bool {
-	return b.First().Link == state.LinkAbout && len(b.Children) == 0
+func remarks(b *causality.Branch) bool {
+	return b.First().Link == causality.LinkAbout && len(b.Children) == 0
 }
 
 // holes are the gaps of the journal while a story went on, of the types in it.
-func (s *story) holes(root *state.Branch) []*storyRow {
+func (s *story) holes(root *causality.Branch) []*storyRow {
 	var out []*storyRow
 	from, to := root.First().Start, root.Last()
 	for i := range s.links.Gaps {
@@ -167,13 +168,13 @@ func (s *story) holes(root *state.Branch) []*storyRow {
 }
 
 // about reports whether a story has an object of a type.
-func about(b *state.Branch, typ string) bool {
+func about(b *causality.Branch, typ string) bool {
 	for _, h := range b.Hops {
 		if o, ok := h.Object(); ok && o.Type() == typ {
 			return true
 		}
 	}
-	return slices.ContainsFunc(b.Children, func(c *state.Branch) bool { return about(c, typ) })
+	return slices.ContainsFunc(b.Children, func(c *causality.Branch) bool { return about(c, typ) })
 }
 
 // maxPrefix bounds the lines before a row, in cells.
@@ -218,7 +219,7 @@ func (s *story) title(detail string) string {
 }
 
 // total is the time from the first to the last that is known of a story.
-func total(root *state.Branch) time.Duration { return max(root.Last().Sub(root.First().Start), 0) }
+func total(root *causality.Branch) time.Duration { return max(root.Last().Sub(root.First().Start), 0) }
 
 func (s *story) current(e *page.Env) *storyRow {
 	at := s.list.At(s.rows(e))

@@ -11,6 +11,7 @@ import (
 	"github.com/kctl-ctrl/kctl-ctrl/tui/page/detail"
 	"github.com/kctl-ctrl/kctl-ctrl/tui/widget"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state/causality"
 )
 
 // Page is page 4: the ledger.
@@ -191,7 +192,7 @@ func (p *Page) Actions(e *page.Env) []page.Action {
 func openWrite(e *page.Env, w *state.Write) tea.Cmd {
 	snap := e.Snap
 	return func() tea.Msg {
-		hop := state.Link(snap).Hop(w.Seq)
+		hop := causality.Link(snap).Hop(w.Seq)
 		return page.OpenMsg{View: func(e *page.Env) *widget.TextView {
 			return &widget.TextView{
 				Title: "Write " + w.Verb + " " + detail.WriteObject(w.WriteFinished), Copy: detail.WriteText(w.WriteFinished),

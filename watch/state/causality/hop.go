@@ -1,9 +1,11 @@
-package state
+package causality
 
 import (
 	"cmp"
 	"fmt"
 	"time"
+
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
 // HopKind says what a Hop is.
@@ -61,6 +63,8 @@ const (
 	OriginForgotten Origin = "what was before is no longer kept"
 )
 
+const sep = "\x00"
+
 // Hop is one step of cause and effect. It is immutable once Link has made it.
 type Hop struct {
 	Kind HopKind
@@ -72,9 +76,9 @@ type Hop struct {
 	// runs. The others take no time.
 	Start, End time.Time
 	// Event is an ObjectChanged, KeyAdded, KeyTaken or WriteFinished.
-	Event Event
+	Event state.Event
 	// Done is how a sync ended; nil while it runs.
-	Done *Sync
+	Done *state.Sync
 	// Into is the sync that took this addition; zero where none has yet.
 	Into uint64
 	// Unchanged: the write was answered with the version that the object had
@@ -110,21 +114,21 @@ func (h *Hop) Root() *Hop {
 }
 
 // Object is what an event or a write is about; false for the others.
-func (h *Hop) Object() (Ref, bool) {
+func (h *Hop) Object() (state.Ref, bool) {
 	switch e := h.Event.(type) {
-	case ObjectChanged:
+	case state.ObjectChanged:
 		return e.Object, true
-	case WriteFinished:
+	case state.WriteFinished:
 		return e.Object, true
 	}
-	return Ref{}, false
+	return state.Ref{}, false
 }
 
 // About is the object of which the write of an Event tells; false for the others.
-func (h *Hop) About() (Ref, bool) {
-	w, ok := h.Event.(WriteFinished)
+func (h *Hop) About() (state.Ref, bool) {
+	w, ok := h.Event.(state.WriteFinished)
 	if !ok {
-		return Ref{}, false
+		return state.Ref{}, false
 	}
 	return w.About()
 }
@@ -132,9 +136,9 @@ func (h *Hop) About() (Ref, bool) {
 // Key is what an addition or a sync is about.
 func (h *Hop) Key() (controller, queue, key string, ok bool) {
 	switch e := h.Event.(type) {
-	case KeyAdded:
+	case state.KeyAdded:
 		return e.Controller, e.Queue, e.Key, true
-	case KeyTaken:
+	case state.KeyTaken:
 		return e.Controller, e.Queue, e.Key, true
 	}
 	return "", "", "", false
@@ -142,8 +146,8 @@ func (h *Hop) Key() (controller, queue, key string, ok bool) {
 
 // Failed reports whether a sync or a write went wrong.
 func (h *Hop) Failed() bool {
-	if w, ok := h.Event.(WriteFinished); ok {
-		return w.Result == WriteFailed || w.Result == WriteRefused
+	if w, ok := h.Event.(state.WriteFinished); ok {
+		return w.Result == state.WriteFailed || w.Result == state.WriteRefused
 	}
 	return h.Done != nil && h.Done.Failed
 }
@@ -152,13 +156,13 @@ func (h *Hop) Failed() bool {
 func (h *Hop) shape() string {
 	text := string(h.Kind) + sep + string(h.Link) + sep
 	switch e := h.Event.(type) {
-	case ObjectChanged:
+	case state.ObjectChanged:
 		return text + string(e.Change) + sep + e.Object.Type()
-	case KeyAdded:
+	case state.KeyAdded:
 		return text + e.Controller + sep + e.Queue + sep + e.How
-	case KeyTaken:
+	case state.KeyTaken:
 		return text + e.Controller + sep + e.Queue + sep + fmt.Sprint(h.Failed())
-	case WriteFinished:
+	case state.WriteFinished:
 		if e.Tells != nil {
 			text += e.Tells.Type + sep + e.Tells.Reason + sep
 		}
@@ -175,35 +179,33 @@ func (h *Hop) order(o *Hop) int {
 	return cmp.Compare(h.id(), o.id())
 }
 
-// DescribeHop is a Hop in words, without its times: "sync 8 of
+// Describe is a Hop in words, without its times: "sync 8 of
 // deployment-controller shop/web, took 13ms, 1 write".
-func DescribeHop(h *Hop) string {
+func Describe(h *Hop) string {
 	switch e := h.Event.(type) {
-	case ObjectChanged:
-		return OneLine(Cause{Kind: CauseEvent, Object: &e.Object, Change: e.Change, OldRV: e.OldRV, NewRV: e.NewRV}.String())
-	case KeyAdded:
-		e.Cause = Cause{}
-		d := DescribeParts(e)
+	case state.ObjectChanged:
+		return state.OneLine(state.Cause{Kind: state.CauseEvent, Object: &e.Object, Change: e.Change, OldRV: e.OldRV, NewRV: e.NewRV}.String())
+	case state.KeyAdded:
+		e.Cause = state.Cause{}
+		d := state.DescribeParts(e)
 		text := d.Source + " " + d.Subject + " " + d.Text
 		if h.Into != 0 {
 			text += fmt.Sprintf(", for sync %d", h.Into)
 		}
 		return text
-	case KeyTaken:
-		text := OneLine(fmt.Sprintf("sync %d of %s %s", e.Sync, e.Controller, keyIn(e.Controller, e.Queue, e.Key)))
+	case state.KeyTaken:
+		text := fmt.Sprintf("sync %d of %s %s, ", e.Sync, e.Controller, state.KeyIn(e.Controller, e.Queue, e.Key))
 		if h.Done == nil {
-			return text + ", under way"
+			return state.OneLine(text + "under way")
 		}
-		text += ", took " + Short(h.Done.Duration)
-		if h.Done.Writes > 0 {
-			text += ", " + count(h.Done.Writes, "write", "writes")
+		did, failed := h.Done.Event().Ended()
+		return state.OneLine(text + did + failed)
+	case state.WriteFinished:
+		text := e.Controller + " " + state.DescribeWrite(e)
+		if h.Unchanged {
+			text += ", changed nothing"
 		}
-		if h.Done.Failed {
-			text += ", failed" + prefixIf(h.Done.Error != "", ": ") + h.Done.Error
-		}
-		return OneLine(text)
-	case WriteFinished:
-		return OneLine(e.Controller + " " + DescribeWrite(e) + prefixIf(h.Unchanged, ", changed nothing"))
+		return state.OneLine(text)
 	}
 	return ""
 }

@@ -1,9 +1,11 @@
-package state
+package causality
 
 import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
 // Detail says which Hops a Story shows.
@@ -220,9 +222,9 @@ func alike(all []follower) [][]follower {
 // id tells a Hop apart while the story goes on.
 func (h *Hop) id() string {
 	switch e := h.Event.(type) {
-	case ObjectChanged:
+	case state.ObjectChanged:
 		return "event:" + eventID(e.Object, e.Change, e.OldRV, e.NewRV)
-	case KeyTaken:
+	case state.KeyTaken:
 		return fmt.Sprintf("sync:%d", e.Sync)
 	}
 	return fmt.Sprintf("%s:%d", h.Kind, h.Seq)

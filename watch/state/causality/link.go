@@ -1,9 +1,11 @@
-package state
+package causality
 
 import (
 	"cmp"
 	"slices"
 	"time"
+
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
 // Links are the entries of a snapshot as causes and effects: a forest of Hops.
@@ -13,7 +15,7 @@ type Links struct {
 	// parent.
 	Hops, Roots []*Hop
 	// Gaps are the Gap and Dropped entries: where one is, hops may be missing.
-	Gaps []Entry
+	Gaps []state.Entry
 
 	bySeq    map[uint64]*Hop
 	byObject map[string][]*Hop
@@ -30,7 +32,7 @@ type Links struct {
 // owner, and says so (HopLink). The write of a Kubernetes Event, of which no cause
 // is known, follows what happened last to the object that it names. Its cost is that of the snapshot's rings, not
 // of its tables.
-func Link(s *Snapshot) *Links {
+func Link(s *state.Snapshot) *Links {
 	l := &linker{
 		s: s, syncs: map[uint64]*Hop{}, events: map[string]*Hop{}, writes: map[string][]*Hop{}, pending: map[string][]*Hop{},
 		last: map[string]*Hop{}, born: map[string]*Hop{}, silent: map[string][]*Hop{},
@@ -48,8 +50,8 @@ func (l *Links) Hop(seq uint64) *Hop { return l.bySeq[seq] }
 
 // OfObject gives the Hops that are about an object, the writes of its Events among
 // them.
-func (l *Links) OfObject(r Ref) []*Hop {
-	all := l.byObject[ObjectID(r)]
+func (l *Links) OfObject(r state.Ref) []*Hop {
+	all := l.byObject[state.ObjectID(r)]
 	if r.UID == "" {
 		return all
 	}
@@ -66,13 +68,13 @@ func (l *Links) OfObject(r Ref) []*Hop {
 
 // OfKey gives the Hops of a key.
 func (l *Links) OfKey(controller, queue, key string) []*Hop {
-	return l.byKey[KeyID(controller, queue, key)]
+	return l.byKey[state.KeyID(controller, queue, key)]
 }
 
 // linker makes Links.
 type linker struct {
 	Links
-	s      *Snapshot
+	s      *state.Snapshot
 	syncs  map[uint64]*Hop
 	events map[string]*Hop
 	// writes are those carried out, by object.
@@ -97,15 +99,15 @@ func (l *linker) add(h *Hop) *Hop {
 
 // eventID tells one change of an object from the next. Handlers and informers
 // that were told of the same one make one Hop.
-func eventID(object Ref, change Change, oldRV, newRV string) string {
+func eventID(object state.Ref, change state.Change, oldRV, newRV string) string {
 	if newRV == "" {
 		newRV = oldRV
 	}
 	switch change {
-	case ChangeAdded, ChangeUpdated:
+	case state.ChangeAdded, state.ChangeUpdated:
 		change = ""
 	}
-	return ObjectID(object) + sep + string(change) + sep + newRV
+	return state.ObjectID(object) + sep + string(change) + sep + newRV
 }
 
 // collect makes the Hops. The rings of syncs and writes reach further back than
@@ -116,26 +118,26 @@ func (l *linker) collect() {
 			continue
 		}
 		h := l.add(&Hop{Kind: HopWrite, Seq: w.Seq, Start: w.At.Add(-w.Duration), End: w.At, Event: w.WriteFinished})
-		if w.Result == WriteDone {
-			id := ObjectID(w.Object)
+		if w.Result == state.WriteDone {
+			id := state.ObjectID(w.Object)
 			l.writes[id] = append(l.writes[id], h)
 		}
 	}
 	for e := range l.s.Recent.All() {
 		switch event := e.Event.(type) {
-		case ObjectChanged:
+		case state.ObjectChanged:
 			l.event(event, e.Seq, e.At)
-		case KeyAdded:
+		case state.KeyAdded:
 			l.added = append(l.added, l.add(&Hop{Kind: HopAdded, Seq: e.Seq, Start: e.At, End: e.At, Event: event}))
-		case KeyTaken:
+		case state.KeyTaken:
 			h := l.add(&Hop{Kind: HopSync, Seq: e.Seq, Start: e.At, Event: event})
 			if event.Sync != 0 {
 				l.syncs[event.Sync] = h
 			}
 			l.added = append(l.added, h)
-		case Gap, Dropped:
+		case state.Gap, state.Dropped:
 			l.Gaps = append(l.Gaps, e)
-		case KeyFinished:
+		case state.KeyFinished:
 			if h := l.syncs[event.Sync]; h != nil {
 				l.bySeq[e.Seq] = h
 			}
@@ -144,7 +146,7 @@ func (l *linker) collect() {
 	for s := range l.s.Syncs.All() {
 		h := l.syncs[s.Number]
 		if h == nil {
-			taken := KeyTaken{Controller: s.Controller, Queue: s.Queue, Key: s.Key, Sync: s.Number, Waited: s.Waited, Cause: s.Cause, Causes: s.Causes}
+			taken := state.KeyTaken{Controller: s.Controller, Queue: s.Queue, Key: s.Key, Sync: s.Number, Waited: s.Waited, Cause: s.Cause, Causes: s.Causes}
 			h = l.add(&Hop{Kind: HopSync, Start: s.Taken, Event: taken})
 			l.syncs[s.Number] = h
 			l.because(h, s.Cause)
@@ -155,7 +157,7 @@ func (l *linker) collect() {
 
 // event gives the Hop of a change, and moves it to the earliest time at which it
 // is known to have reached a cache.
-func (l *linker) event(e ObjectChanged, seq uint64, at time.Time) *Hop {
+func (l *linker) event(e state.ObjectChanged, seq uint64, at time.Time) *Hop {
 	id := eventID(e.Object, e.Change, e.OldRV, e.NewRV)
 	h := l.events[id]
 	if h == nil {
@@ -176,11 +178,11 @@ func (l *linker) event(e ObjectChanged, seq uint64, at time.Time) *Hop {
 func (l *linker) causes() {
 	for _, h := range l.added {
 		switch e := h.Event.(type) {
-		case KeyAdded:
+		case state.KeyAdded:
 			l.because(h, e.Cause)
-			id := KeyID(e.Controller, e.Queue, e.Key)
+			id := state.KeyID(e.Controller, e.Queue, e.Key)
 			l.pending[id] = append(l.pending[id], h)
-		case KeyTaken:
+		case state.KeyTaken:
 			if by := l.take(h, e); by != nil {
 				l.link(h, by, LinkCause)
 			} else {
@@ -189,7 +191,7 @@ func (l *linker) causes() {
 		}
 	}
 	for _, h := range slices.Clone(l.Hops) {
-		if w, ok := h.Event.(WriteFinished); ok {
+		if w, ok := h.Event.(state.WriteFinished); ok {
 			l.because(h, w.Cause)
 			if h.Parent == nil && w.Controller == applies {
 				h.Origin = OriginUser
@@ -203,12 +205,12 @@ const applies = "apply"
 
 // take gives the addition for which a key was taken: the one with the cause that
 // the worker was told of. All that are not for later are over then.
-func (l *linker) take(h *Hop, e KeyTaken) *Hop {
-	id := KeyID(e.Controller, e.Queue, e.Key)
+func (l *linker) take(h *Hop, e state.KeyTaken) *Hop {
+	id := state.KeyID(e.Controller, e.Queue, e.Key)
 	var by *Hop
 	var left []*Hop
 	for _, a := range l.pending[id] {
-		added := a.Event.(KeyAdded)
+		added := a.Event.(state.KeyAdded)
 		if added.Due.After(h.Start) && !sameCause(added.Cause, e.Cause) {
 			left = append(left, a)
 			continue
@@ -222,30 +224,30 @@ func (l *linker) take(h *Hop, e KeyTaken) *Hop {
 	return by
 }
 
-func sameCause(a, b Cause) bool {
-	if a.Kind == CauseEvent && b.Kind == CauseEvent && a.Object != nil && b.Object != nil {
+func sameCause(a, b state.Cause) bool {
+	if a.Kind == state.CauseEvent && b.Kind == state.CauseEvent && a.Object != nil && b.Object != nil {
 		return eventID(*a.Object, a.Change, a.OldRV, a.NewRV) == eventID(*b.Object, b.Change, b.OldRV, b.NewRV)
 	}
 	return a.Kind == b.Kind && a.Sync == b.Sync && a.Controller == b.Controller
 }
 
-func (l *linker) because(h *Hop, c Cause) {
+func (l *linker) because(h *Hop, c state.Cause) {
 	switch c.Kind {
-	case CauseEvent:
+	case state.CauseEvent:
 		if c.Object != nil {
-			l.link(h, l.event(ObjectChanged{Change: c.Change, Object: *c.Object, OldRV: c.OldRV, NewRV: c.NewRV}, 0, h.Start), LinkCause)
+			l.link(h, l.event(state.ObjectChanged{Change: c.Change, Object: *c.Object, OldRV: c.OldRV, NewRV: c.NewRV}, 0, h.Start), LinkCause)
 			return
 		}
 		h.Origin = OriginUnknown
-	case CauseSync:
+	case state.CauseSync:
 		if by := l.syncs[c.Sync]; by != nil {
 			l.link(h, by, LinkCause)
 			return
 		}
 		h.Origin = OriginForgotten
-	case CauseTimer:
+	case state.CauseTimer:
 		h.Origin = OriginTimer
-	case CauseUser:
+	case state.CauseUser:
 		h.Origin = OriginUser
 	default:
 		h.Origin = OriginUnknown
@@ -268,15 +270,15 @@ func (l *linker) link(h, from *Hop, how HopLink) bool {
 // the objects.
 func (l *linker) versions() {
 	for _, h := range l.Hops {
-		e, ok := h.Event.(ObjectChanged)
+		e, ok := h.Event.(state.ObjectChanged)
 		if !ok {
 			continue
 		}
 		switch e.Change {
-		case ChangeListed:
+		case state.ChangeListed:
 			h.Origin = OriginListed
 			continue
-		case ChangeResync:
+		case state.ChangeResync:
 			h.Origin = OriginResync
 			continue
 		}
@@ -292,10 +294,10 @@ func (l *linker) versions() {
 		if !ok {
 			continue
 		}
-		id := ObjectID(object)
+		id := state.ObjectID(object)
 		l.byObject[id] = append(l.byObject[id], h)
 		if about, ok := h.About(); ok {
-			l.byObject[ObjectID(about)] = append(l.byObject[ObjectID(about)], h)
+			l.byObject[state.ObjectID(about)] = append(l.byObject[state.ObjectID(about)], h)
 		}
 		if h.Parent == nil {
 			l.suppose(h, object)
@@ -306,9 +308,9 @@ func (l *linker) versions() {
 
 // made links an event to the first write that was answered with its version, if
 // that began before. Others were answered with what was there already.
-func (l *linker) made(h *Hop, e ObjectChanged) {
-	for _, w := range l.writes[ObjectID(e.Object)] {
-		write := w.Event.(WriteFinished)
+func (l *linker) made(h *Hop, e state.ObjectChanged) {
+	for _, w := range l.writes[state.ObjectID(e.Object)] {
+		write := w.Event.(state.WriteFinished)
 		if write.ResourceVersion == "" || write.ResourceVersion != e.NewRV || !e.Object.Same(write.Object) {
 			continue
 		}
@@ -322,45 +324,45 @@ func (l *linker) made(h *Hop, e ObjectChanged) {
 // last. It does so where the object belongs to the story: was made in the course
 // of it, or is what it began with. A change of the latter by another process
 // begins a story of its own.
-func (l *linker) suppose(h *Hop, object Ref) {
-	before := l.last[ObjectID(object)]
+func (l *linker) suppose(h *Hop, object state.Ref) {
+	before := l.last[state.ObjectID(object)]
 	if before == nil || !aboutSame(before, object) {
 		l.supposeOwner(h)
 		l.supposeTold(h)
 		return
 	}
-	born := l.born[ObjectID(object)]
+	born := l.born[state.ObjectID(object)]
 	made := born != nil && born.Parent != nil && aboutSame(born, object)
 	began := aboutSame(before.Root(), object)
 	switch e := h.Event.(type) {
-	case WriteFinished:
+	case state.WriteFinished:
 		if h.Origin == OriginUnknown && (made || began) {
 			l.link(h, before, LinkObject)
 		}
-	case ObjectChanged:
+	case state.ObjectChanged:
 		if h.Origin != OriginElsewhere {
 			return
 		}
 		if w := l.unanswered(h, object); w != nil {
 			l.link(h, w, LinkObject)
-		} else if made || began && e.Change == ChangeDeleted {
+		} else if made || began && e.Change == state.ChangeDeleted {
 			l.link(h, before, LinkObject)
 		}
 	}
 }
 
-func aboutSame(h *Hop, object Ref) bool {
+func aboutSame(h *Hop, object state.Ref) bool {
 	o, ok := h.Object()
 	return ok && o.Same(object)
 }
 
 // unanswered is a write of the object that began before an event and was
 // answered without a version, such as a binding. Each is given for one event.
-func (l *linker) unanswered(h *Hop, object Ref) *Hop {
-	all := l.silent[ObjectID(object)]
+func (l *linker) unanswered(h *Hop, object state.Ref) *Hop {
+	all := l.silent[state.ObjectID(object)]
 	for i, w := range all {
 		if !w.Start.After(h.Start) && aboutSame(w, object) {
-			l.silent[ObjectID(object)] = slices.Delete(all, i, i+1)
+			l.silent[state.ObjectID(object)] = slices.Delete(all, i, i+1)
 			return w
 		}
 	}
@@ -369,11 +371,11 @@ func (l *linker) unanswered(h *Hop, object Ref) *Hop {
 
 // supposeOwner links an object of another process's making to its owner.
 func (l *linker) supposeOwner(h *Hop) {
-	e, ok := h.Event.(ObjectChanged)
-	if !ok || e.Owner == nil || e.Change != ChangeAdded || h.Origin != OriginElsewhere {
+	e, ok := h.Event.(state.ObjectChanged)
+	if !ok || e.Owner == nil || e.Change != state.ChangeAdded || h.Origin != OriginElsewhere {
 		return
 	}
-	if owner := l.last[ObjectID(*e.Owner)]; owner != nil && aboutSame(owner, *e.Owner) {
+	if owner := l.last[state.ObjectID(*e.Owner)]; owner != nil && aboutSame(owner, *e.Owner) {
 		l.link(h, owner, LinkOwner)
 	}
 }
@@ -385,26 +387,26 @@ func (l *linker) supposeTold(h *Hop) {
 	if !ok || h.Origin != OriginUnknown {
 		return
 	}
-	if last := l.last[ObjectID(about)]; last != nil && aboutSame(last, about) {
+	if last := l.last[state.ObjectID(about)]; last != nil && aboutSame(last, about) {
 		l.link(h, last, LinkAbout)
 	}
 }
 
 // happened notes what an object went through last, and where it came from.
-func (l *linker) happened(h *Hop, object Ref) {
-	id := ObjectID(object)
+func (l *linker) happened(h *Hop, object state.Ref) {
+	id := state.ObjectID(object)
 	born := false
 	switch e := h.Event.(type) {
-	case WriteFinished:
-		if e.Result != WriteDone || h.Unchanged {
+	case state.WriteFinished:
+		if e.Result != state.WriteDone || h.Unchanged {
 			return
 		}
 		born = e.Subresource == "" && e.Status == 201
 		if e.ResourceVersion == "" {
 			l.silent[id] = append(l.silent[id], h)
 		}
-	case ObjectChanged:
-		born = e.Change == ChangeAdded
+	case state.ObjectChanged:
+		born = e.Change == state.ChangeAdded
 	}
 	l.last[id] = h
 	if old := l.born[id]; born && (old == nil || !aboutSame(old, object)) {
@@ -420,7 +422,7 @@ func (l *linker) finish() {
 			h.Parent.Children = append(h.Parent.Children, h)
 		}
 		if controller, queue, key, ok := h.Key(); ok {
-			id := KeyID(controller, queue, key)
+			id := state.KeyID(controller, queue, key)
 			l.byKey[id] = append(l.byKey[id], h)
 		}
 	}

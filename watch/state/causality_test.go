@@ -1,4 +1,4 @@
-package state
+package state_test
 
 import (
 	"fmt"
@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/cockroachdb/datadriven"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state/causality"
 	"pgregory.net/rapid"
 )
 
@@ -16,42 +18,42 @@ import (
 // testdata/fold, and tells the story of an object or a key.
 func TestLinkStories(t *testing.T) {
 	datadriven.Walk(t, "testdata/link", func(t *testing.T, path string) {
-		st := &story{snapshot: NewSnapshot(Limits{}), at: time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC), controller: "deployment"}
+		st := state.NewTestStory()
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			if d.Cmd != "story" {
-				return st.run(t, d)
+				return st.Run(t, d)
 			}
-			links := Link(st.snapshot)
-			var of []*Hop
-			detail := DetailAll
+			links := causality.Link(st.Snapshot())
+			var of []*causality.Hop
+			detail := causality.DetailAll
 			apart := func(string) bool { return false }
 			for _, arg := range d.CmdArgs {
 				switch arg.Key {
 				case "all":
 					of = links.Roots
 				case "object":
-					of = links.OfObject(parseRef(arg.Vals[0], ""))
+					of = links.OfObject(state.ParseTestRef(arg.Vals[0], ""))
 				case "key":
 					controller, key, _ := strings.Cut(arg.Vals[0], ":")
 					of = links.OfKey(controller, controller, key)
 				case "entry":
 					seq, _ := strconv.ParseUint(arg.Vals[0], 10, 64)
-					of = []*Hop{links.Hop(seq)}
+					of = []*causality.Hop{links.Hop(seq)}
 				case "detail":
-					detail = map[string]Detail{"writes": DetailWrites, "syncs": DetailSyncs, "all": DetailAll}[arg.Vals[0]]
+					detail = map[string]causality.Detail{"writes": causality.DetailWrites, "syncs": causality.DetailSyncs, "all": causality.DetailAll}[arg.Vals[0]]
 				case "apart":
 					apart = func(string) bool { return true }
 				}
 			}
-			return tellStory(Story(of, detail, apart))
+			return tellStory(causality.Story(of, detail, apart))
 		})
 	})
 }
 
-func tellStory(all []*Branch) string {
+func tellStory(all []*causality.Branch) string {
 	var out strings.Builder
-	var tell func(b *Branch, depth int)
-	tell = func(b *Branch, depth int) {
+	var tell func(b *causality.Branch, depth int)
+	tell = func(b *causality.Branch, depth int) {
 		fmt.Fprint(&out, strings.Repeat("  ", depth))
 		if b.Asked {
 			fmt.Fprint(&out, "* ")
@@ -59,14 +61,14 @@ func tellStory(all []*Branch) string {
 		if len(b.Hops) > 1 {
 			fmt.Fprintf(&out, "%d like: ", len(b.Hops))
 		}
-		fmt.Fprintf(&out, "%s %s", b.First().Kind, DescribeHop(b.First()))
+		fmt.Fprintf(&out, "%s %s", b.First().Kind, causality.Describe(b.First()))
 		switch h := b.First(); {
 		case b.Parent == nil:
-			fmt.Fprintf(&out, " ← %s%s; in all %s", h.Origin, h.Link, Short(b.Last().Sub(h.Start)))
+			fmt.Fprintf(&out, " ← %s%s; in all %s", h.Origin, h.Link, state.Short(b.Last().Sub(h.Start)))
 		case b.Least != b.Most:
-			fmt.Fprintf(&out, " +%s–%s", Short(b.Least), Short(b.Most))
+			fmt.Fprintf(&out, " +%s–%s", state.Short(b.Least), state.Short(b.Most))
 		default:
-			fmt.Fprintf(&out, " +%s", Short(b.Least))
+			fmt.Fprintf(&out, " +%s", state.Short(b.Least))
 		}
 		if !b.Sure {
 			fmt.Fprintf(&out, " (supposed: %s)", b.First().Link)
@@ -89,44 +91,44 @@ func tellStory(all []*Branch) string {
 // child does not come before its parent in its own list.
 func TestLinkIsAForest(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		s := Fold(NewSnapshot(Limits{}), genEntries.Draw(t, "entries")...)
-		l := Link(s)
-		seen := map[*Hop]bool{}
-		var walk func(h *Hop)
-		walk = func(h *Hop) {
+		s := state.Fold(state.NewSnapshot(state.Limits{}), state.GenTestEntries.Draw(t, "entries")...)
+		l := causality.Link(s)
+		seen := map[*causality.Hop]bool{}
+		var walk func(h *causality.Hop)
+		walk = func(h *causality.Hop) {
 			if seen[h] {
-				t.Fatalf("%s is in two places", DescribeHop(h))
+				t.Fatalf("%s is in two places", causality.Describe(h))
 			}
 			seen[h] = true
 			for _, c := range h.Children {
 				if c.Parent != h {
-					t.Fatalf("%s is not the child of its parent", DescribeHop(c))
+					t.Fatalf("%s is not the child of its parent", causality.Describe(c))
 				}
 				walk(c)
 			}
 		}
 		for _, r := range l.Roots {
 			if r.Origin == "" {
-				t.Fatalf("%s does not say why it is a root", DescribeHop(r))
+				t.Fatalf("%s does not say why it is a root", causality.Describe(r))
 			}
 			walk(r)
 		}
 		if len(seen) != len(l.Hops) {
 			t.Fatalf("%d of %d Hops are in a tree", len(seen), len(l.Hops))
 		}
-		for _, detail := range []Detail{DetailWrites, DetailSyncs, DetailAll} {
+		for _, detail := range []causality.Detail{causality.DetailWrites, causality.DetailSyncs, causality.DetailAll} {
 			told := 0
-			var count func(b *Branch)
-			count = func(b *Branch) {
+			var count func(b *causality.Branch)
+			count = func(b *causality.Branch) {
 				told += len(b.Hops)
 				for _, c := range b.Children {
 					count(c)
 				}
 			}
-			for _, b := range Story(l.Roots, detail, func(string) bool { return rapid.Bool().Draw(t, "apart") }) {
+			for _, b := range causality.Story(l.Roots, detail, func(string) bool { return rapid.Bool().Draw(t, "apart") }) {
 				count(b)
 			}
-			if detail == DetailAll && told != len(l.Hops) {
+			if detail == causality.DetailAll && told != len(l.Hops) {
 				t.Fatalf("the story tells %d of %d", told, len(l.Hops))
 			}
 		}
@@ -136,23 +138,23 @@ func TestLinkIsAForest(t *testing.T) {
 // TestLinkTheShop: in a recorded session of real loops each pod of a ReplicaSet
 // leads back to what was applied, and the scheduler's binding belongs to it.
 func TestLinkTheShop(t *testing.T) {
-	l := Link(shopSnapshot(t))
+	l := causality.Link(shopSnapshot(t))
 	created, bound := 0, 0
 	for _, h := range l.Hops {
-		w, ok := h.Event.(WriteFinished)
-		if !ok || w.Result != WriteDone || w.Object.Resource != "pods" {
+		w, ok := h.Event.(state.WriteFinished)
+		if !ok || w.Result != state.WriteDone || w.Object.Resource != "pods" {
 			continue
 		}
 		switch {
 		case w.Controller == "replicaset-controller" && w.Verb == "create":
 			created++
-			if first, _ := h.Root().Object(); first.Resource != "deployments" || h.Root().Origin != OriginUser {
-				t.Errorf("%s leads back to %s, not to its Deployment", DescribeHop(h), DescribeHop(h.Root()))
+			if first, _ := h.Root().Object(); first.Resource != "deployments" || h.Root().Origin != causality.OriginUser {
+				t.Errorf("%s leads back to %s, not to its Deployment", causality.Describe(h), causality.Describe(h.Root()))
 			}
 		case w.Subresource == "binding":
 			bound++
-			if h.Link != LinkObject || h.Root().Origin != OriginUser && h.Root().Origin != OriginListed {
-				t.Errorf("%s leads back to %s", DescribeHop(h), DescribeHop(h.Root()))
+			if h.Link != causality.LinkObject || h.Root().Origin != causality.OriginUser && h.Root().Origin != causality.OriginListed {
+				t.Errorf("%s leads back to %s", causality.Describe(h), causality.Describe(h.Root()))
 			}
 		}
 	}
@@ -161,44 +163,44 @@ func TestLinkTheShop(t *testing.T) {
 	}
 }
 
-func shopSnapshot(t testing.TB) *Snapshot {
+func shopSnapshot(t testing.TB) *state.Snapshot {
 	t.Helper()
 	f, err := os.Open("../recording/testdata/shop.jsonl")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	d, err := NewDecoder(f)
+	d, err := state.NewDecoder(f)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := NewSnapshot(Limits{})
+	s := state.NewSnapshot(state.Limits{})
 	for {
 		e, err := d.Next()
 		if err != nil {
 			return s
 		}
-		s = Fold(s, e)
+		s = state.Fold(s, e)
 	}
 }
 
 func BenchmarkLink(b *testing.B) {
 	one := shopSnapshot(b)
-	var entries []Entry
+	var entries []state.Entry
 	for e := range one.Recent.All() {
 		entries = append(entries, e)
 	}
-	s := NewSnapshot(Limits{})
+	s := state.NewSnapshot(state.Limits{})
 	for i := 0; s.Recent.Evicted() == 0; i++ {
-		more := make([]Entry, len(entries))
+		more := make([]state.Entry, len(entries))
 		for j, e := range entries {
 			e.Seq += uint64(i * len(entries))
 			e.At = e.At.Add(time.Duration(i) * time.Minute)
 			more[j] = e
 		}
-		s = Fold(s, more...)
+		s = state.Fold(s, more...)
 	}
 	for b.Loop() {
-		Link(s)
+		causality.Link(s)
 	}
 }
