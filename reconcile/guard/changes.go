@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"reflect"
 
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard/wire"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -15,7 +16,7 @@ import (
 // status: where both are of one Go type, no more than those are made unstructured,
 // which is most of what a diff costs.
 func (g *Guard) changes(ref state.Ref, old runtime.Object, media string, body []byte) []state.FieldChange {
-	if media == mediaProtobuf {
+	if media == wire.Protobuf {
 		answered, _, err := scheme.Codecs.UniversalDeserializer().Decode(body, nil, nil)
 		if err != nil {
 			return nil
@@ -28,7 +29,7 @@ func (g *Guard) changes(ref state.Ref, old runtime.Object, media string, body []
 	if !found {
 		return nil
 	}
-	after, err := decodeObject(media, body)
+	after, err := wire.Decode(media, body)
 	if err != nil {
 		return nil
 	}
@@ -38,17 +39,17 @@ func (g *Guard) changes(ref state.Ref, old runtime.Object, media string, body []
 // changesFrom is the diff from an object that was read to the one in a server's
 // answer, nil where that cannot be read. Of an answer that is metadata alone, only
 // metadata is compared.
-func (g *Guard) changesFrom(ref state.Ref, before object, media string, body []byte) []state.FieldChange {
-	after, err := decodeObject(media, body)
+func (g *Guard) changesFrom(ref state.Ref, before wire.Object, media string, body []byte) []state.FieldChange {
+	after, err := wire.Decode(media, body)
 	if err != nil {
 		return nil
 	}
 	if after["kind"] == "PartialObjectMetadata" {
-		metadata := func(o object) object {
+		metadata := func(o wire.Object) wire.Object {
 			if o == nil {
 				return nil
 			}
-			return object{"metadata": o["metadata"]}
+			return wire.Object{"metadata": o["metadata"]}
 		}
 		before, after = metadata(before), metadata(after)
 	}

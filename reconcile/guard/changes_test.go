@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
 	"k8s.io/client-go/kubernetes/scheme"
 
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard/wire"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/redact"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
@@ -25,7 +26,7 @@ import (
 func TestChangesAreThoseOfTheWholeObjects(t *testing.T) {
 	random := rand.New(rand.NewSource(1))
 	fill := fuzzer.FuzzerFor(metafuzzer.Funcs, random, scheme.Codecs)
-	g := &Guard{kinds: kindsOf(scheme.Scheme), diff: func(ref state.Ref, old, new map[string]any) []state.FieldChange {
+	g := &Guard{kinds: wire.Kinds(scheme.Scheme), diff: func(ref state.Ref, old, new map[string]any) []state.FieldChange {
 		return redact.Diff(ref, old, new, redact.DiffOptions{Noise: true})
 	}}
 	refs, changed := g.refs(), 0
@@ -46,12 +47,12 @@ func TestChangesAreThoseOfTheWholeObjects(t *testing.T) {
 			old.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
 
 			before, found := g.contentOf(old, ref)
-			after, err := decodeObject(mediaProtobuf, body)
+			after, err := wire.Decode(wire.Protobuf, body)
 			if !found || err != nil {
 				t.Fatalf("%s: %v, %v", gvk.kind, found, err)
 			}
 			want := g.diff(ref, before, after)
-			if got := g.changes(ref, old, mediaProtobuf, body); !slices.Equal(got, want) {
+			if got := g.changes(ref, old, wire.Protobuf, body); !slices.Equal(got, want) {
 				t.Errorf("%s: the diff of what differs is\n%v, that of the whole\n%v", gvk.kind, got, want)
 			}
 			changed += min(len(want), 1)
@@ -124,7 +125,7 @@ func BenchmarkChanges(b *testing.B) {
 	answered := old.DeepCopyObject()
 	reflect.ValueOf(answered).Elem().FieldByName("Status").FieldByName("Replicas").SetInt(7)
 	body := asProtobuf(b, answered, kind)
-	g := &Guard{kinds: kindsOf(scheme.Scheme), diff: func(ref state.Ref, old, new map[string]any) []state.FieldChange {
+	g := &Guard{kinds: wire.Kinds(scheme.Scheme), diff: func(ref state.Ref, old, new map[string]any) []state.FieldChange {
 		return redact.Diff(ref, old, new, redact.DiffOptions{})
 	}}
 	run := func(name string, changes func() []state.FieldChange) {
@@ -137,10 +138,10 @@ func BenchmarkChanges(b *testing.B) {
 			}
 		})
 	}
-	run("of what differs", func() []state.FieldChange { return g.changes(ref, old, mediaProtobuf, body) })
+	run("of what differs", func() []state.FieldChange { return g.changes(ref, old, wire.Protobuf, body) })
 	run("of the whole", func() []state.FieldChange {
 		before, _ := g.contentOf(old, ref)
-		after, err := decodeObject(mediaProtobuf, body)
+		after, err := wire.Decode(wire.Protobuf, body)
 		if err != nil {
 			b.Fatal(err)
 		}

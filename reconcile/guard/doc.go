@@ -54,24 +54,9 @@
 //
 // # dry-run=client
 //
-// The guard answers as the API server would, without its defaulting, admission and
-// storage: a computed answer is marked Approximate. A wrong answer could look like a
-// controller that hangs, so the rules are narrow.
-//
-//   - Answers are JSON, which every client decodes by Content-Type, and
-//     PartialObjectMetadata where the client asked for that.
-//   - No resourceVersion is invented: a create has none, an update the one that
-//     was sent, a patch its base's. Controllers that wait for their cache to
-//     reach what they wrote (k8s.io/kubernetes v1.37.1
-//     pkg/controller/util/consistency) are not delayed by these.
-//   - A create always succeeds, with name, uid and creationTimestamp filled in,
-//     an empty status, and 201 also the tenth time: AlreadyExists would make
-//     the deployment controller fail on its lister. Repeats are counted in
-//     WriteFinished.Repeat.
-//   - Updates, patches and deletes start from Options.Lookup, else from one GET.
-//     A missing object is 404. A resourceVersion that differs is 409 only where
-//     a GET was made: the cache may be behind.
-//   - Server-side apply answers its base merged with what was applied.
+// Package fakeapi answers as the API server would, without its defaulting, admission and
+// storage, from Options.Lookup or else from one GET. A computed answer is marked
+// Approximate; repeats are counted in WriteFinished.Repeat.
 //
 // # Local answers
 //

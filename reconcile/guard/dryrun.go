@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard/request"
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard/wire"
 )
 
 // makeDry returns a copy of a write that asks for a dry run in every place
@@ -37,9 +38,9 @@ func (g *Guard) makeDry(req *http.Request, r request.Request) (*http.Request, er
 	}
 	media := request.MediaType(req.Header)
 	if r.Subresource == "eviction" {
-		body, media, err = dryEviction(media, body)
+		body, media, err = wire.DryEviction(media, body)
 	} else {
-		body, media, err = dryDeleteOptions(media, body, query)
+		body, media, err = wire.DryDeleteOptions(media, body, query)
 	}
 	if err != nil {
 		return nil, err
@@ -62,7 +63,7 @@ func (g *Guard) proveDry(out *http.Request) error {
 	if r.Kind != request.KindWrite || r.Subresource == "token" {
 		return fmt.Errorf("it has become a request to %s", r.Verb)
 	}
-	if !onlyAll(out.URL.Query()["dryRun"]) {
+	if !wire.OnlyAll(out.URL.Query()["dryRun"]) {
 		return errors.New("its query does not say dryRun=All")
 	}
 	if !dryRunInBody(r) {
@@ -84,7 +85,7 @@ func (g *Guard) proveDry(out *http.Request) error {
 	}
 	var dryRun []string
 	if r.Subresource == "eviction" {
-		eviction, err := decodeEviction(request.MediaType(out.Header), body)
+		eviction, err := wire.DecodeEviction(request.MediaType(out.Header), body)
 		if err != nil {
 			return err
 		}
@@ -92,13 +93,13 @@ func (g *Guard) proveDry(out *http.Request) error {
 			dryRun = eviction.DeleteOptions.DryRun
 		}
 	} else {
-		options, err := decodeDeleteOptions(request.MediaType(out.Header), body)
+		options, err := wire.DecodeDeleteOptions(request.MediaType(out.Header), body)
 		if err != nil {
 			return err
 		}
 		dryRun = options.DryRun
 	}
-	if !onlyAll(dryRun) {
+	if !wire.OnlyAll(dryRun) {
 		return errors.New("its body does not say dryRun: [All]")
 	}
 	return nil

@@ -126,7 +126,7 @@ func (g LeaseGrant) admits(guard *Guard, out *http.Request, r request.Request) s
 		want.Name = g.name
 	} else if r.Verb == "create" && got.Name == "" {
 		w := write{guard: guard, request: r, http: out}
-		want.Name, got.Name = g.name, w.requestHead().name
+		want.Name, got.Name = g.name, w.requestHead().Name
 	}
 	if want.Name == "" || got != want || r.Subresource != "" {
 		return "this connection may write " + g.String() + " and nothing else"

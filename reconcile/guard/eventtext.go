@@ -3,6 +3,7 @@ package guard
 import (
 	"strings"
 
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard/wire"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/redact"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
@@ -13,7 +14,7 @@ const maxReason = 128
 
 // textOf is what an Event says, in the words of either of its groups; nil where it
 // says nothing. What is said of a Secret is withheld: it may quote one.
-func textOf(o object) *state.EventText {
+func textOf(o wire.Object) *state.EventText {
 	text := func(field string) string { s, _ := o[field].(string); return s }
 	t := state.EventText{
 		Type: cut(text("type"), maxReason), Reason: cut(text("reason"), maxReason), Message: cut(text("message"), maxMessage), Count: counted(o),
@@ -31,8 +32,8 @@ func textOf(o object) *state.EventText {
 }
 
 // counted is how often an Event has been seen, of the three fields for that.
-func counted(o object) int {
-	series, _ := o["series"].(object)
+func counted(o wire.Object) int {
+	series, _ := o["series"].(wire.Object)
 	most := 0
 	for _, n := range []any{o["count"], o["deprecatedCount"], series["count"]} {
 		switch n := n.(type) {

@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard/request"
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard/wire"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -174,7 +175,7 @@ func New(o Options) (*Guard, error) {
 		mode: o.Mode, grant: o.Grant, basePath: base,
 		cause: o.Cause, writer: o.Writer, local: o.Local, recorder: o.Recorder, onWrite: o.OnWrite, before: o.Before, lookup: o.Lookup, diff: o.Diff,
 		trustsDryRun: o.TrustsDryRun, readsAsUser: o.ReadsAsUser, readsBefore: o.ReadsBefore, now: o.Now, maxBody: o.MaxBody,
-		kinds: kindsOf(scheme.Scheme), repeats: map[repeatKey]int{},
+		kinds: wire.Kinds(scheme.Scheme), repeats: map[repeatKey]int{},
 	}
 	if server != "" {
 		g.server.Store(&server)
@@ -241,7 +242,7 @@ func (g *Guard) classify(req *http.Request) request.Request {
 
 // lookUp is Lookup with the kind filled in. An object of another version than
 // asked for is none.
-func (g *Guard) lookUp(ref state.Ref) (object, bool) {
+func (g *Guard) lookUp(ref state.Ref) (wire.Object, bool) {
 	cached := g.cached(ref)
 	if cached == nil {
 		return nil, false
@@ -258,7 +259,7 @@ func (g *Guard) cached(ref state.Ref) runtime.Object {
 }
 
 // contentOf is a copy of an informer's object, with the kind filled in.
-func (g *Guard) contentOf(cached runtime.Object, ref state.Ref) (object, bool) {
+func (g *Guard) contentOf(cached runtime.Object, ref state.Ref) (wire.Object, bool) {
 	o, err := runtime.DefaultUnstructuredConverter.ToUnstructured(cached)
 	if err != nil {
 		return nil, false
@@ -267,21 +268,17 @@ func (g *Guard) contentOf(cached runtime.Object, ref state.Ref) (object, bool) {
 }
 
 // withKind gives o apiVersion and kind, which objects in informers lack.
-func (g *Guard) withKind(o object, ref state.Ref) (object, bool) {
+func (g *Guard) withKind(o wire.Object, ref state.Ref) (wire.Object, bool) {
 	version := schema.GroupVersion{Group: ref.Group, Version: ref.Version}.String()
 	if v, _ := o["apiVersion"].(string); v != "" {
 		return o, v == version
 	}
-	gvk, known := g.kinds[gvrOf(ref)]
+	gvk, known := g.kinds[wire.GVR(ref)]
 	if !known {
 		return nil, false
 	}
 	o["apiVersion"], o["kind"] = gvk.ToAPIVersionAndKind()
 	return o, true
-}
-
-func gvrOf(ref state.Ref) schema.GroupVersionResource {
-	return schema.GroupVersionResource{Group: ref.Group, Version: ref.Version, Resource: ref.Resource}
 }
 
 // parentURL is the URL of the object that a subresource belongs to, without a

@@ -11,7 +11,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard/fakeapi"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard/request"
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard/wire"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -22,10 +24,10 @@ func (o owner) String() string { return o.kind + " " + o.name }
 
 // controllerOwner is the owner of an object that has controller: true, as
 // metav1.GetControllerOf.
-func controllerOwner(o object) (owner, bool) {
-	references, _ := metaOf(o)["ownerReferences"].([]any)
+func controllerOwner(o wire.Object) (owner, bool) {
+	references, _ := wire.Meta(o)["ownerReferences"].([]any)
 	for _, reference := range references {
-		r, _ := reference.(object)
+		r, _ := reference.(wire.Object)
 		if controls, _ := r["controller"].(bool); !controls {
 			continue
 		}
@@ -49,9 +51,9 @@ func (p Pending) ownerStands(ctx context.Context, via *transport) error {
 	if err != nil {
 		return fmt.Errorf("its owner cannot be told: %w", err)
 	}
-	decode := decodeObject
+	decode := wire.Decode
 	if w.request.Verb == "apply" {
-		decode = decodeApplied
+		decode = fakeapi.DecodeApplied
 	}
 	o, err := decode(request.MediaType(req.Header), body)
 	if err != nil {
@@ -67,7 +69,7 @@ func (p Pending) ownerStands(ctx context.Context, via *transport) error {
 		return fmt.Errorf("its owner %s is gone", of)
 	case err != nil:
 		return fmt.Errorf("its owner %s cannot be read: %w", of, err)
-	case metaString(found, "uid") != of.uid:
+	case wire.MetaString(found, "uid") != of.uid:
 		return fmt.Errorf("its owner %s is gone, and another has its name now", of)
 	}
 	return nil
@@ -75,7 +77,7 @@ func (p Pending) ownerStands(ctx context.Context, via *transport) error {
 
 // owner reads the owner of an object in a namespace; from the cache only where the
 // server may not be asked.
-func (t *transport) owner(req *http.Request, of owner, namespace string) (object, error) {
+func (t *transport) owner(req *http.Request, of owner, namespace string) (wire.Object, error) {
 	gv, err := schema.ParseGroupVersion(of.apiVersion)
 	if err != nil {
 		return nil, err
@@ -117,7 +119,7 @@ func (t *transport) resourceOf(req *http.Request, groupVersion *url.URL, of owne
 	}
 	resources, _ := list["resources"].([]any)
 	for _, resource := range resources {
-		r, _ := resource.(object)
+		r, _ := resource.(wire.Object)
 		name, _ := r["name"].(string)
 		if r["kind"] != of.kind || name == "" || strings.Contains(name, "/") { // subresources have kinds, too
 			continue

@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard/wire"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -31,7 +32,7 @@ func (p Pending) Subresource() string { return p.write.request.Subresource }
 
 // Kind is the object's kind, "Deployment". It is known of the types that
 // Kubernetes itself serves, and empty for others.
-func (p Pending) Kind() string { return p.write.guard.kinds[gvrOf(p.write.request.Object)].Kind }
+func (p Pending) Kind() string { return p.write.guard.kinds[wire.GVR(p.write.request.Object)].Kind }
 
 // Deletes reports whether an object is to go: by a delete, of a collection or of
 // one, or by an eviction.
@@ -47,7 +48,7 @@ func (p Pending) About() (state.Ref, bool) {
 		return state.Ref{}, false
 	}
 	media, body := p.write.requestBody()
-	o, err := decodeObject(media, body)
+	o, err := wire.Decode(media, body)
 	if err != nil {
 		return state.Ref{}, false
 	}
@@ -64,7 +65,7 @@ func (p Pending) IsEvent() bool { return tells(p.write.request) }
 func (p Pending) Object() state.Ref {
 	object := p.write.event.Object
 	if object.Name == "" {
-		object.Name = p.write.requestHead().name
+		object.Name = p.write.requestHead().Name
 	}
 	return object
 }
@@ -74,7 +75,7 @@ func (p Pending) String() string {
 	object := p.Object()
 	text := p.Verb() + " " + object.Type() + " " + object.Key()
 	if object.Name == "" {
-		if made := p.write.requestHead().generateName; made != "" {
+		if made := p.write.requestHead().GenerateName; made != "" {
 			text += made + "*"
 		}
 	}

@@ -10,7 +10,9 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard/fakeapi"
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard/request"
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard/wire"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/redact"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
@@ -47,7 +49,7 @@ func (p Pending) preview(ctx context.Context, via *transport) (Preview, error) {
 		if err != nil && (w.request.Verb != "apply" || !apierrors.IsNotFound(err)) {
 			return Preview{}, err
 		}
-		out.ResourceVersion, out.UID = metaString(base, "resourceVersion"), metaString(base, "uid")
+		out.ResourceVersion, out.UID = wire.MetaString(base, "resourceVersion"), wire.MetaString(base, "uid")
 	}
 	body, err := readBody(req, w.guard.maxBody)
 	if err != nil {
@@ -57,20 +59,20 @@ func (p Pending) preview(ctx context.Context, via *transport) (Preview, error) {
 	if err != nil {
 		return out, err
 	}
-	out.Diff = a.changes
-	if a.object != nil && w.guard.diff != nil {
-		out.Diff, out.Approximate = w.guard.diff(p.Object(), a.old, p.asSent(a)), true
+	out.Diff = w.guard.places(w.request, a.Act)
+	if a.Object != nil && w.guard.diff != nil {
+		out.Diff, out.Approximate = w.guard.diff(p.Object(), a.Old, p.asSent(a)), true
 	}
 	return out, nil
 }
 
 // asSent is what is to be, without what the answer makes up for a create.
-func (p Pending) asSent(a answer) object {
-	if a.old != nil {
-		return a.object
+func (p Pending) asSent(a fakeapi.Answer) wire.Object {
+	if a.Old != nil {
+		return a.Object
 	}
 	named := p.Object().Name != ""
-	return withMeta(a.object, func(m object) {
+	return wire.WithMeta(a.Object, func(m wire.Object) {
 		for _, field := range []string{"uid", "creationTimestamp", "generation"} {
 			delete(m, field)
 		}
@@ -171,5 +173,5 @@ func (p Pending) sentVersion() string {
 	if body == nil {
 		return ""
 	}
-	return readHead(media, body).resourceVersion
+	return wire.ReadHead(media, body).ResourceVersion
 }

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard/request"
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard/wire"
 	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 )
 
@@ -48,7 +49,7 @@ type write struct {
 	generateName string
 	// before is the object before as the server has it, nil where there was none,
 	// and read says that before is to be compared with.
-	before object
+	before wire.Object
 	read   bool
 	// client is what Pending.Client gives.
 	client string
@@ -137,7 +138,7 @@ func (w *write) readBefore(t *transport, req *http.Request) {
 		switch {
 		case err == nil:
 			w.before, w.read = before, true
-		case r.Verb == "apply" && apierrors.IsNotFound(err): // it creates the object
+		case r.Verb == "apply" && apierrors.IsNotFound(err): // it creates the wire.Object
 			w.read = true
 		}
 	}
@@ -161,7 +162,7 @@ func (w *write) finish(code int, media string, body []byte) {
 	}
 	if code >= http.StatusBadRequest {
 		w.event.Result = state.WriteFailed
-		if status, ok := readStatus(media, body); ok {
+		if status, ok := wire.ReadStatus(media, body); ok {
 			w.event.Message = status.Message
 			if isSecret(w.request.Object) {
 				w.event.Message = withheld(string(status.Reason))
@@ -172,14 +173,14 @@ func (w *write) finish(code int, media string, body []byte) {
 		w.unanswered()
 		return
 	}
-	h := readHead(media, body)
-	if h.isStatus() {
+	h := wire.ReadHead(media, body)
+	if h.IsStatus() {
 		h = w.requestHead()
-		if status, ok := readStatus(media, body); ok && status.Details != nil && status.Details.UID != "" {
-			h.name, h.uid = w.request.Object.Name, string(status.Details.UID)
+		if status, ok := wire.ReadStatus(media, body); ok && status.Details != nil && status.Details.UID != "" {
+			h.Name, h.UID = w.request.Object.Name, string(status.Details.UID)
 		}
 	} else if w.event.Result == state.WriteDone {
-		w.event.ResourceVersion = h.resourceVersion
+		w.event.ResourceVersion = h.ResourceVersion
 	}
 	w.identify(h)
 	if tells(w.request) {
@@ -187,7 +188,7 @@ func (w *write) finish(code int, media string, body []byte) {
 	}
 	if binds(w.request) {
 		if media, body := w.requestBody(); body != nil {
-			if o, err := decodeObject(media, body); err == nil {
+			if o, err := wire.Decode(media, body); err == nil {
 				w.event.Diff = w.guard.places(w.request, o)
 			}
 		}
@@ -256,15 +257,15 @@ func (w *write) unanswered() {
 }
 
 // identify fills in what the path does not say.
-func (w *write) identify(h head) {
+func (w *write) identify(h wire.Head) {
 	o := &w.event.Object
 	if o.Name == "" {
-		o.Name = h.name
+		o.Name = h.Name
 	}
-	if h.uid != "" && h.name == o.Name {
-		o.UID = h.uid
+	if h.UID != "" && h.Name == o.Name {
+		o.UID = h.UID
 	}
-	w.generateName = h.generateName
+	w.generateName = h.GenerateName
 }
 
 // requestBody is the body of the request if it can be had without taking it
@@ -287,19 +288,19 @@ func (w *write) requestBody() (media string, body []byte) {
 
 // requestHead is the head of the object in the request, where the path names
 // none.
-func (w *write) requestHead() head {
+func (w *write) requestHead() wire.Head {
 	if w.request.Verb != "create" || w.request.Object.Name != "" {
-		return head{}
+		return wire.Head{}
 	}
 	media, body := w.requestBody()
 	if body == nil {
-		return head{}
+		return wire.Head{}
 	}
-	return readHead(media, body)
+	return wire.ReadHead(media, body)
 }
 
 func (w *write) readEvent(media string, body []byte) {
-	if o, err := decodeObject(media, body); err == nil {
+	if o, err := wire.Decode(media, body); err == nil {
 		w.causeOfEvent(o)
 	}
 }
@@ -307,13 +308,13 @@ func (w *write) readEvent(media string, body []byte) {
 // causeOfEvent replaces the cause of an Event. The goroutine that wrote it is
 // the broadcaster's, whose labels are those of whoever started it; what links
 // an Event to a sync is the object it is about.
-func (w *write) causeOfEvent(o object) {
+func (w *write) causeOfEvent(o wire.Object) {
 	cause := state.Cause{Kind: state.CauseUnknown}
 	if about, ok := aboutOf(o); ok {
 		cause.Object = &about
 	}
 	if w.event.Controller == "" {
-		source, _ := o["source"].(object)
+		source, _ := o["source"].(wire.Object)
 		w.event.Controller, _ = source["component"].(string)
 		for _, field := range []string{"reportingComponent", "reportingController"} {
 			if reporting, _ := o[field].(string); w.event.Controller == "" {
@@ -327,10 +328,10 @@ func (w *write) causeOfEvent(o object) {
 }
 
 // aboutOf is the object that an Event is about, as far as it says.
-func aboutOf(o object) (state.Ref, bool) {
-	about, _ := o["involvedObject"].(object)
+func aboutOf(o wire.Object) (state.Ref, bool) {
+	about, _ := o["involvedObject"].(wire.Object)
 	if about == nil {
-		about, _ = o["regarding"].(object)
+		about, _ = o["regarding"].(wire.Object)
 	}
 	text := func(field string) string { s, _ := about[field].(string); return s }
 	kind := text("kind")

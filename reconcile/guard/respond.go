@@ -6,6 +6,8 @@ import (
 	"io"
 	"net/http"
 	"strconv"
+
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard/wire"
 )
 
 // Respond makes a response of this process, a Local's among them: JSON, complete, with
@@ -20,7 +22,7 @@ func Respond(req *http.Request, code int, body any) (*http.Response, error) {
 		StatusCode: code,
 		Proto:      "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 		Header: http.Header{
-			"Content-Type":   {mediaJSON},
+			"Content-Type":   {wire.JSON},
 			"Content-Length": {strconv.Itoa(len(encoded))},
 		},
 		Body:          io.NopCloser(bytes.NewReader(encoded)),

@@ -4,13 +4,12 @@ import (
 	"fmt"
 	"mime"
 
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard/fakeapi"
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	"sigs.k8s.io/yaml"
-
-	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard"
 )
 
 // applyPatch gives the JSON of a lease after a patch of one of the API's types.
@@ -21,7 +20,7 @@ func applyPatch(original []byte, contentType string, patch []byte) ([]byte, erro
 	}
 	switch types.PatchType(media) {
 	case types.JSONPatchType:
-		return guard.ApplyJSONPatch(original, patch)
+		return fakeapi.ApplyJSONPatch(original, patch)
 	case types.MergePatchType:
 		return jsonpatch.MergePatch(original, patch)
 	case types.StrategicMergePatchType:

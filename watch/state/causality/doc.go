@@ -1,5 +1,5 @@
-// Package causality makes cause and effect of a journal: which event led to which
-// addition to a queue, sync and write, and what followed from it.
+// Package causality makes cause and effect of a journal: which event led a key to be
+// added to a queue, to which sync and write, and what followed from it.
 //
 //	snapshot.Recent --Link--> Links: Hops, each with its parent and how that is known
 //	Hops of an object or a key --Story--> Branches: what a timeline shows

@@ -1,9 +1,9 @@
-package guard
+package fakeapi
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
-	"io"
 	"net/http"
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
@@ -14,45 +14,46 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard/request"
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard/wire"
 )
 
 // patch answers a PATCH: its base with the patch applied.
-func (t *transport) patch(req *http.Request, r request.Request, body []byte) (answer, error) {
-	media := request.MediaType(req.Header)
-	base, live, err := t.base(req, r)
+func (a API) patch(r request.Request, media string, body []byte, base Base) (Answer, error) {
+	from, live, err := base()
 	if r.Verb == "apply" && apierrors.IsNotFound(err) && r.Subresource == "" {
-		return t.applyNew(r, media, body)
+		return a.applyNew(r, media, body)
 	}
 	if err != nil {
-		return answer{}, err
+		return Answer{}, err
 	}
-	patched, err := t.guard.patched(r, media, base, body)
+	patched, err := a.patched(r, media, from, body)
 	if err != nil {
-		return answer{}, err
+		return Answer{}, err
 	}
-	uid, resourceVersion := metaString(patched, "uid"), metaString(patched, "resourceVersion")
-	if err := checkPreconditions(r, base, live, uid, resourceVersion); err != nil {
-		return answer{}, err
+	uid, resourceVersion := wire.MetaString(patched, "uid"), wire.MetaString(patched, "resourceVersion")
+	if err := checkPreconditions(r, from, live, uid, resourceVersion); err != nil {
+		return Answer{}, err
 	}
-	return answer{code: http.StatusOK, object: t.guard.updated(r, base, patched, resourceVersion), old: base}, nil
+	return Answer{Code: http.StatusOK, Object: a.updated(r, from, patched, resourceVersion), Old: from}, nil
 }
 
 // applyNew answers the server-side apply of an object that is not there: it is
 // created.
-func (t *transport) applyNew(r request.Request, media string, body []byte) (answer, error) {
-	o, err := decodeApplied(media, body)
+func (a API) applyNew(r request.Request, media string, body []byte) (Answer, error) {
+	o, err := DecodeApplied(media, body)
 	if err != nil {
-		return answer{}, err
+		return Answer{}, err
 	}
-	return answer{code: http.StatusCreated, object: t.guard.created(o, r, r.Object.Name)}, nil
+	return Answer{Code: http.StatusCreated, Object: a.created(o, r, r.Object.Name)}, nil
 }
 
-func decodeApplied(media string, body []byte) (object, error) {
-	as := mediaYAML
+// DecodeApplied reads the body of a server-side apply.
+func DecodeApplied(media string, body []byte) (wire.Object, error) {
+	as := wire.YAML
 	if media == string(types.ApplyCBORPatchType) {
-		as = mediaCBOR
+		as = wire.CBOR
 	}
-	o, err := decodeObject(as, body)
+	o, err := wire.Decode(as, body)
 	if err != nil {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("error decoding patch: %v", err))
 	}
@@ -61,7 +62,7 @@ func decodeApplied(media string, body []byte) (object, error) {
 
 // patched applies a patch of any type, with the errors of kube-apiserver
 // (k8s.io/apiserver v0.37.1 pkg/endpoints/handlers/patch.go).
-func (g *Guard) patched(r request.Request, media string, base object, patch []byte) (_ object, err error) {
+func (a API) patched(r request.Request, media string, base wire.Object, patch []byte) (_ wire.Object, err error) {
 	defer recoverPatch(&err)
 	original, err := json.Marshal(base)
 	if err != nil {
@@ -74,25 +75,25 @@ func (g *Guard) patched(r request.Request, media string, base object, patch []by
 	case types.MergePatchType:
 		result, err = jsonpatch.MergePatch(original, patch)
 	case types.StrategicMergePatchType:
-		result, err = g.strategic(r, base, original, patch, false)
+		result, err = a.strategic(r, base, original, patch, false)
 	case types.ApplyYAMLPatchType, types.ApplyCBORPatchType:
-		applied, decodeErr := decodeApplied(media, patch)
+		applied, decodeErr := DecodeApplied(media, patch)
 		if decodeErr != nil {
 			return nil, decodeErr
 		}
 		if patch, err = json.Marshal(applied); err == nil {
-			result, err = g.strategic(r, base, original, patch, true)
+			result, err = a.strategic(r, base, original, patch, true)
 		}
 	default:
 		return nil, unsupportedMedia(media)
 	}
 	if err != nil {
-		if _, already := statusOf(err); already {
+		if status := apierrors.APIStatus(nil); errors.As(err, &status) {
 			return nil, err
 		}
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
-	o, err := decodeObject(mediaJSON, result)
+	o, err := wire.Decode(wire.JSON, result)
 	if err != nil {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("the patch leaves no object: %v", err))
 	}
@@ -102,11 +103,11 @@ func (g *Guard) patched(r request.Request, media string, base object, patch []by
 // strategic merges with the list keys of the Go type. Custom resources have
 // none: for them a strategic merge patch is refused, as by the API server, and
 // an apply merges maps and replaces lists.
-func (g *Guard) strategic(r request.Request, base object, original, patch []byte, apply bool) ([]byte, error) {
-	h := headOf(base)
-	gvk, builtin := g.kinds[gvrOf(r.Object)]
+func (a API) strategic(r request.Request, base wire.Object, original, patch []byte, apply bool) ([]byte, error) {
+	h := wire.HeadOf(base)
+	gvk, builtin := a.Kinds[wire.GVR(r.Object)]
 	if r.Subresource == "scale" {
-		gvk.Group, gvk.Version, gvk.Kind, builtin = "autoscaling", "v1", "Scale", h.apiVersion == "autoscaling/v1"
+		gvk.Group, gvk.Version, gvk.Kind, builtin = "autoscaling", "v1", "Scale", h.APIVersion == "autoscaling/v1"
 	}
 	if !builtin {
 		if apply {
@@ -123,18 +124,4 @@ func (g *Guard) strategic(r request.Request, base object, original, patch []byte
 
 func unsupportedMedia(media string) error {
 	return apiError(http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType, fmt.Sprintf("the patch type %q is not supported", media))
-}
-
-// readResponse reads and closes the body of a response.
-func readResponse(resp *http.Response, limit int64) ([]byte, error) {
-	defer func() { _ = resp.Body.Close() }()
-	// An object in etcd can be larger as JSON than any request may be.
-	body, err := io.ReadAll(io.LimitReader(resp.Body, 4*limit+1))
-	if err != nil {
-		return nil, err
-	}
-	if int64(len(body)) > 4*limit {
-		return nil, errTooLarge
-	}
-	return body, nil
 }

@@ -1,8 +1,12 @@
-package guard
+package fakeapi
 
 import (
 	"encoding/json"
+	"errors"
 	"testing"
+
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard/wire"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -29,10 +33,10 @@ func FuzzPatch(f *testing.F) {
 			f.Add(i, deployment, []byte(patch))
 		}
 	}
-	g := &Guard{kinds: kindsOf(scheme.Scheme)}
+	a := API{Kinds: wire.Kinds(scheme.Scheme)}
 	r := request.Request{Kind: request.KindWrite, Verb: "patch", Object: state.Ref{Group: "apps", Version: "v1", Resource: "deployments", Namespace: "shop", Name: "web"}}
 	f.Fuzz(func(t *testing.T, which int, base string, patch []byte) {
-		o, err := decodeObject(mediaJSON, []byte(base))
+		o, err := wire.Decode(wire.JSON, []byte(base))
 		if err != nil || len(base)+len(patch) > 1<<16 {
 			return
 		}
@@ -40,9 +44,9 @@ func FuzzPatch(f *testing.F) {
 		if err != nil {
 			return
 		}
-		patched, err := g.patched(r, string(media[uint(which)%uint(len(media))]), o, patch)
+		patched, err := a.patched(r, string(media[uint(which)%uint(len(media))]), o, patch)
 		if err != nil {
-			if _, ok := statusOf(err); !ok {
+			if status := apierrors.APIStatus(nil); !errors.As(err, &status) {
 				t.Fatalf("the client has no status of %v", err)
 			}
 			return

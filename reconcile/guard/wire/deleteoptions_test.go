@@ -1,4 +1,4 @@
-package guard
+package wire
 
 import (
 	"bytes"
@@ -21,10 +21,10 @@ import (
 func serializers() map[string]runtime.Serializer {
 	s := scheme.Scheme
 	return map[string]runtime.Serializer{
-		mediaJSON:     json.NewSerializerWithOptions(json.DefaultMetaFactory, s, s, json.SerializerOptions{}),
-		mediaYAML:     json.NewSerializerWithOptions(json.DefaultMetaFactory, s, s, json.SerializerOptions{Yaml: true}),
-		mediaProtobuf: protobuf.NewSerializer(s, s),
-		mediaCBOR:     cbor.NewSerializer(s, s),
+		JSON:     json.NewSerializerWithOptions(json.DefaultMetaFactory, s, s, json.SerializerOptions{}),
+		YAML:     json.NewSerializerWithOptions(json.DefaultMetaFactory, s, s, json.SerializerOptions{Yaml: true}),
+		Protobuf: protobuf.NewSerializer(s, s),
+		CBOR:     cbor.NewSerializer(s, s),
 	}
 }
 
@@ -63,16 +63,16 @@ func deleteOptions() map[string]*metav1.DeleteOptions {
 
 // rewrittenAs is the media type of a body that the guard has rewritten.
 func rewrittenAs(media string) string {
-	if media == mediaYAML {
-		return mediaJSON
+	if media == YAML {
+		return JSON
 	}
 	return media
 }
 
 func TestDryDeleteOptions(t *testing.T) {
-	for _, media := range []string{mediaJSON, mediaYAML, mediaProtobuf, mediaCBOR} {
+	for _, media := range []string{JSON, YAML, Protobuf, CBOR} {
 		for name, options := range deleteOptions() {
-			body, sentAs, err := dryDeleteOptions(media, encode(t, media, options), nil)
+			body, sentAs, err := DryDeleteOptions(media, encode(t, media, options), nil)
 			if err != nil {
 				t.Errorf("%s, %s: %v", media, name, err)
 				continue
@@ -90,16 +90,16 @@ func TestDryDeleteOptions(t *testing.T) {
 		}
 	}
 	query := url.Values{"gracePeriodSeconds": {"3"}, "propagationPolicy": {"Orphan"}, "uid": {"u-1"}, "dryRun": {"None"}}
-	body, media, err := dryDeleteOptions(mediaProtobuf, nil, query)
+	body, media, err := DryDeleteOptions(Protobuf, nil, query)
 	want := `{"kind":"DeleteOptions","apiVersion":"v1","gracePeriodSeconds":3,"preconditions":{"uid":"u-1"},"propagationPolicy":"Orphan","dryRun":["All"]}`
-	if err != nil || media != mediaJSON || string(body) != want {
+	if err != nil || media != JSON || string(body) != want {
 		t.Errorf("an empty body becomes %s (%s), %v\nwant %s", body, media, err, want)
 	}
 }
 
 // Fields of a newer API are kept where the encoding allows it.
 func TestDryDeleteOptionsKeepsUnknownFields(t *testing.T) {
-	body, _, err := dryDeleteOptions(mediaJSON, []byte(`{"kind":"DeleteOptions","apiVersion":"v1","novel":{"n":1e2},"DryRun":[],"dryRun":null}`), nil)
+	body, _, err := DryDeleteOptions(JSON, []byte(`{"kind":"DeleteOptions","apiVersion":"v1","novel":{"n":1e2},"DryRun":[],"dryRun":null}`), nil)
 	if want := `{"apiVersion":"v1","dryRun":["All"],"kind":"DeleteOptions","novel":{"n":1e2}}`; err != nil || string(body) != want {
 		t.Errorf("got %s, %v, want %s", body, err, want)
 	}
@@ -109,7 +109,7 @@ func TestDryDeleteOptionsKeepsUnknownFields(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	body, _, err = dryDeleteOptions(mediaProtobuf, envelope, nil)
+	body, _, err = DryDeleteOptions(Protobuf, envelope, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,25 +121,25 @@ func TestDryDeleteOptionsKeepsUnknownFields(t *testing.T) {
 
 func TestUndecodableDeleteOptionsAreRefused(t *testing.T) {
 	for _, test := range []struct{ media, body string }{
-		{mediaJSON, `{"kind":"Pod","apiVersion":"v1"}`},
-		{mediaJSON, `{"dryRun":["All"],"dryRun":[]}`},
-		{mediaJSON, `{"preconditions":{"uid":"a"},"preconditions":{"uid":"b"}}`},
-		{mediaJSON, `{"dryRun":"All"}`},
-		{mediaJSON, `{} {}`},
-		{mediaJSON, `[]`},
-		{mediaJSON, "k8s\x00"},
-		{mediaYAML, "dryRun: [All]\ndryRun: []"},
-		{mediaYAML, "kind: Pod"},
-		{mediaYAML, "\t"},
-		{mediaProtobuf, `{}`},
-		{mediaProtobuf, "k8s\x00\xff\xff"},
-		{mediaProtobuf, "k8s\x00\x12\x02\x2a\x7f"},
-		{mediaCBOR, `{}`},
-		{mediaCBOR, "\xd9\xd9\xf7\xa2\x66dryRun\x80\x66dryRun\x80"},
+		{JSON, `{"kind":"Pod","apiVersion":"v1"}`},
+		{JSON, `{"dryRun":["All"],"dryRun":[]}`},
+		{JSON, `{"preconditions":{"uid":"a"},"preconditions":{"uid":"b"}}`},
+		{JSON, `{"dryRun":"All"}`},
+		{JSON, `{} {}`},
+		{JSON, `[]`},
+		{JSON, "k8s\x00"},
+		{YAML, "dryRun: [All]\ndryRun: []"},
+		{YAML, "kind: Pod"},
+		{YAML, "\t"},
+		{Protobuf, `{}`},
+		{Protobuf, "k8s\x00\xff\xff"},
+		{Protobuf, "k8s\x00\x12\x02\x2a\x7f"},
+		{CBOR, `{}`},
+		{CBOR, "\xd9\xd9\xf7\xa2\x66dryRun\x80\x66dryRun\x80"},
 		{"text/plain", `{}`},
 		{"?", `{}`},
 	} {
-		if body, _, err := dryDeleteOptions(test.media, []byte(test.body), nil); err == nil {
+		if body, _, err := DryDeleteOptions(test.media, []byte(test.body), nil); err == nil {
 			t.Errorf("%s %q became %q", test.media, test.body, body)
 		}
 	}
@@ -148,10 +148,10 @@ func TestUndecodableDeleteOptionsAreRefused(t *testing.T) {
 func TestDryEviction(t *testing.T) {
 	meta := metav1.ObjectMeta{Name: "web", Namespace: "shop"}
 	typed := metav1.TypeMeta{Kind: "Eviction", APIVersion: "policy/v1"}
-	for _, media := range []string{mediaJSON, mediaYAML, mediaProtobuf, mediaCBOR} {
+	for _, media := range []string{JSON, YAML, Protobuf, CBOR} {
 		for _, options := range []*metav1.DeleteOptions{nil, {}, {DryRun: []string{"All", "All"}}, {GracePeriodSeconds: ptr.To[int64](7)}} {
 			sent := &policyv1.Eviction{TypeMeta: typed, ObjectMeta: meta, DeleteOptions: options}
-			body, sentAs, err := dryEviction(media, encode(t, media, sent))
+			body, sentAs, err := DryEviction(media, encode(t, media, sent))
 			if err == nil && sentAs != rewrittenAs(media) {
 				t.Errorf("%s is sent as %s", media, sentAs)
 			}
@@ -175,11 +175,11 @@ func TestDryEviction(t *testing.T) {
 		}
 	}
 	for _, body := range []string{`{"deleteOptions":null}`, `{"DeleteOptions":{"dryRun":[]}}`} {
-		if dry, _, err := dryEviction(mediaJSON, []byte(body)); err != nil || string(dry) != `{"deleteOptions":{"dryRun":["All"]}}` {
+		if dry, _, err := DryEviction(JSON, []byte(body)); err != nil || string(dry) != `{"deleteOptions":{"dryRun":["All"]}}` {
 			t.Errorf("%s became %s, %v", body, dry, err)
 		}
 	}
-	if dry, _, err := dryEviction(mediaJSON, []byte(`{"deleteOptions":[]}`)); err == nil {
+	if dry, _, err := DryEviction(JSON, []byte(`{"deleteOptions":[]}`)); err == nil {
 		t.Errorf("an eviction without decodable options became %s", dry)
 	}
 }
@@ -187,7 +187,7 @@ func TestDryEviction(t *testing.T) {
 // FuzzDeleteBodyRewrite: what leaves is decoded by the server to dryRun=[All]
 // and otherwise as the original; what the server would not decode is refused.
 func FuzzDeleteBodyRewrite(f *testing.F) {
-	media := []string{mediaJSON, mediaProtobuf, mediaCBOR, mediaYAML}
+	media := []string{JSON, Protobuf, CBOR, YAML}
 	for i, m := range media {
 		for _, options := range deleteOptions() {
 			f.Add(i, encode(f, m, options))
@@ -201,7 +201,7 @@ func FuzzDeleteBodyRewrite(f *testing.F) {
 	f.Add(3, []byte("{a: &x [1], b: *x, dryRun: ~}"))
 	f.Fuzz(func(t *testing.T, which int, body []byte) {
 		m := media[uint(which)%uint(len(media))]
-		dry, sentAs, err := dryDeleteOptions(m, body, nil)
+		dry, sentAs, err := DryDeleteOptions(m, body, nil)
 		original, serverErr := decodeAsServer(m, body)
 		if err != nil {
 			return
@@ -212,7 +212,7 @@ func FuzzDeleteBodyRewrite(f *testing.F) {
 			t.Fatalf("%s: %q became %q, which the server cannot decode: %v", m, body, dry, err)
 		case err != nil:
 			return // neither form means anything to the server
-		case !onlyAll(got.DryRun):
+		case !OnlyAll(got.DryRun):
 			t.Fatalf("%s: %q became %q, which is no dry run", m, body, dry)
 		case serverErr != nil:
 			return

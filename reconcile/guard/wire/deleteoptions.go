@@ -1,4 +1,4 @@
-package guard
+package wire
 
 import (
 	"bytes"
@@ -18,11 +18,12 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
+// The media types that are read.
 const (
-	mediaJSON     = runtime.ContentTypeJSON
-	mediaProtobuf = runtime.ContentTypeProtobuf
-	mediaCBOR     = runtime.ContentTypeCBOR
-	mediaYAML     = runtime.ContentTypeYAML
+	JSON     = runtime.ContentTypeJSON
+	Protobuf = runtime.ContentTypeProtobuf
+	CBOR     = runtime.ContentTypeCBOR
+	YAML     = runtime.ContentTypeYAML
 )
 
 // Every protobuf body begins with these bytes and a runtime.Unknown follows
@@ -39,9 +40,9 @@ const (
 	evictionDeleteOptions protowire.Number = 2
 )
 
-// decodeDeleteOptions reads DeleteOptions as the API server does. An empty body
+// DecodeDeleteOptions reads DeleteOptions as the API server does. An empty body
 // is empty options.
-func decodeDeleteOptions(media string, body []byte) (*metav1.DeleteOptions, error) {
+func DecodeDeleteOptions(media string, body []byte) (*metav1.DeleteOptions, error) {
 	options := &metav1.DeleteOptions{}
 	if len(body) == 0 {
 		return options, nil
@@ -59,19 +60,19 @@ func decodeDeleteOptions(media string, body []byte) (*metav1.DeleteOptions, erro
 // lax decoders resolve silently: fields given twice.
 func decodeStrict(media string, body []byte, into runtime.Object) error {
 	switch media {
-	case mediaYAML:
+	case YAML:
 		body, err := yamlToJSON(body)
 		if err != nil {
 			return err
 		}
-		return decodeStrict(mediaJSON, body, into)
-	case mediaJSON:
+		return decodeStrict(JSON, body, into)
+	case JSON:
 		strict, err := kjson.UnmarshalStrict(body, into, kjson.DisallowDuplicateFields)
 		if err != nil {
 			return err
 		}
 		return errors.Join(strict...)
-	case mediaProtobuf:
+	case Protobuf:
 		unknown, err := openEnvelope(body)
 		if err != nil {
 			return err
@@ -82,7 +83,7 @@ func decodeStrict(media string, body []byte, into runtime.Object) error {
 		}
 		into.GetObjectKind().SetGroupVersionKind(unknown.GroupVersionKind())
 		return message.Unmarshal(unknown.Raw)
-	case mediaCBOR:
+	case CBOR:
 		return direct.Unmarshal(body, into)
 	default:
 		return fmt.Errorf("the media type %q is none the guard reads", media)
@@ -112,10 +113,10 @@ func closeEnvelope(unknown *runtime.Unknown) ([]byte, error) {
 	return append([]byte(protobufMagic), raw...), nil
 }
 
-// dryDeleteOptions returns the body with dryRun set to All and everything else
+// DryDeleteOptions returns the body with dryRun set to All and everything else
 // as it was, and the media type to send it as. Where there was no body, the
 // options are those of the query, and become one in JSON.
-func dryDeleteOptions(media string, body []byte, query url.Values) ([]byte, string, error) {
+func DryDeleteOptions(media string, body []byte, query url.Values) ([]byte, string, error) {
 	if len(body) == 0 {
 		var options metav1.DeleteOptions
 		if err := metav1.Convert_url_Values_To_v1_DeleteOptions(&query, &options, nil); err != nil {
@@ -124,29 +125,29 @@ func dryDeleteOptions(media string, body []byte, query url.Values) ([]byte, stri
 		options.TypeMeta = metav1.TypeMeta{Kind: "DeleteOptions", APIVersion: "v1"}
 		options.DryRun = []string{metav1.DryRunAll}
 		body, err := json.Marshal(options)
-		return body, mediaJSON, err
+		return body, JSON, err
 	}
 	body, media, err := asJSON(media, body)
 	if err != nil {
 		return nil, "", fmt.Errorf("decode the DeleteOptions in the body: %w", err)
 	}
-	options, err := decodeDeleteOptions(media, body)
+	options, err := DecodeDeleteOptions(media, body)
 	if err != nil {
 		return nil, "", err
 	}
 	switch media {
-	case mediaJSON:
+	case JSON:
 		body, err = setJSON(body, "dryRun", func(json.RawMessage) (json.RawMessage, error) {
 			return json.RawMessage(`["All"]`), nil
 		})
-	case mediaProtobuf:
+	case Protobuf:
 		var unknown *runtime.Unknown
 		if unknown, err = openEnvelope(body); err == nil {
 			if unknown.Raw, err = dryProtobuf(unknown.Raw); err == nil {
 				body, err = closeEnvelope(unknown)
 			}
 		}
-	case mediaCBOR:
+	case CBOR:
 		options.DryRun = []string{metav1.DryRunAll}
 		if body, err = direct.Marshal(options); err == nil {
 			body = append([]byte(cborMagic), body...)
@@ -161,11 +162,11 @@ func dryDeleteOptions(media string, body []byte, query url.Values) ([]byte, stri
 // asJSON makes JSON of a body in YAML, which is what is sent then: there is one way to
 // read it.
 func asJSON(media string, body []byte) ([]byte, string, error) {
-	if media != mediaYAML {
+	if media != YAML {
 		return body, media, nil
 	}
 	body, err := yamlToJSON(body)
-	return body, mediaJSON, err
+	return body, JSON, err
 }
 
 // setJSON replaces one member of a JSON object and keeps the others byte for
@@ -225,8 +226,8 @@ func eachField(message []byte, visit func(number protowire.Number, field []byte)
 	return nil
 }
 
-// decodeEviction reads an Eviction of policy/v1 or v1beta1, which look alike.
-func decodeEviction(media string, body []byte) (*policyv1.Eviction, error) {
+// DecodeEviction reads an Eviction of policy/v1 or v1beta1, which look alike.
+func DecodeEviction(media string, body []byte) (*policyv1.Eviction, error) {
 	eviction := &policyv1.Eviction{}
 	if err := decodeStrict(media, body, eviction); err != nil {
 		return nil, fmt.Errorf("decode the Eviction in the body: %w", err)
@@ -237,21 +238,21 @@ func decodeEviction(media string, body []byte) (*policyv1.Eviction, error) {
 	return eviction, nil
 }
 
-// dryEviction returns the body with the dryRun of its DeleteOptions set to All, and the
+// DryEviction returns the body with the dryRun of its DeleteOptions set to All, and the
 // media type to send it as.
 // The API server compares that with the query and fails where they differ
 // (k8s.io/kubernetes v1.37.1 pkg/registry/core/pod/storage/eviction.go).
-func dryEviction(media string, body []byte) ([]byte, string, error) {
+func DryEviction(media string, body []byte) ([]byte, string, error) {
 	body, media, err := asJSON(media, body)
 	if err != nil {
 		return nil, "", fmt.Errorf("decode the Eviction in the body: %w", err)
 	}
-	eviction, err := decodeEviction(media, body)
+	eviction, err := DecodeEviction(media, body)
 	if err != nil {
 		return nil, "", err
 	}
 	switch media {
-	case mediaJSON:
+	case JSON:
 		body, err = setJSON(body, "deleteOptions", func(old json.RawMessage) (json.RawMessage, error) {
 			if old == nil {
 				old = json.RawMessage("{}")
@@ -260,14 +261,14 @@ func dryEviction(media string, body []byte) ([]byte, string, error) {
 				return json.RawMessage(`["All"]`), nil
 			})
 		})
-	case mediaProtobuf:
+	case Protobuf:
 		var unknown *runtime.Unknown
 		if unknown, err = openEnvelope(body); err == nil {
 			if unknown.Raw, err = dryEvictionProtobuf(unknown.Raw); err == nil {
 				body, err = closeEnvelope(unknown)
 			}
 		}
-	case mediaCBOR:
+	case CBOR:
 		if eviction.DeleteOptions == nil {
 			eviction.DeleteOptions = &metav1.DeleteOptions{}
 		}
@@ -309,6 +310,6 @@ func dryEvictionProtobuf(message []byte) ([]byte, error) {
 	return protowire.AppendBytes(out, options), nil
 }
 
-// onlyAll reports whether the values of a dryRun make a dry run in the one
+// OnlyAll reports whether the values of a dryRun make a dry run in the one
 // form the guard sends.
-func onlyAll(dryRun []string) bool { return slices.Equal(dryRun, []string{metav1.DryRunAll}) }
+func OnlyAll(dryRun []string) bool { return slices.Equal(dryRun, []string{metav1.DryRunAll}) }

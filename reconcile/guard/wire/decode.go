@@ -1,4 +1,4 @@
-package guard
+package wire
 
 import (
 	"bytes"
@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/kctl-ctrl/kctl-ctrl/watch/state"
 	"google.golang.org/protobuf/encoding/protowire"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,26 +18,26 @@ import (
 	kjson "sigs.k8s.io/json"
 )
 
-// object is an API object as unstructured.Unstructured holds one: maps,
+// Object is an API object as unstructured.Unstructured holds one: maps,
 // slices, strings, int64, float64, bool, nil.
-type object = map[string]any
+type Object = map[string]any
 
-// decodeObject reads any encoded object. Protobuf needs a type that client-go
+// Decode reads any encoded object. Protobuf needs a type that client-go
 // knows; JSON, YAML and CBOR do not.
-func decodeObject(media string, body []byte) (object, error) {
-	var o object
+func Decode(media string, body []byte) (Object, error) {
+	var o Object
 	var err error
 	switch media {
-	case mediaJSON:
+	case JSON:
 		err = kjson.UnmarshalCaseSensitivePreserveInts(body, &o)
-	case mediaYAML:
+	case YAML:
 		// Not yaml.ToJSON, which takes whatever begins with a brace for JSON: YAML
 		// in flow style begins so too. This is what the API server decodes the body
 		// of an apply with (k8s.io/apiserver v0.37.1 pkg/endpoints/handlers/patch.go).
 		err = yaml.Unmarshal(body, &o)
-	case mediaCBOR:
+	case CBOR:
 		err = direct.Unmarshal(body, &o)
-	case mediaProtobuf:
+	case Protobuf:
 		o, err = decodeProtobuf(body)
 	default:
 		return nil, fmt.Errorf("the media type %q is none the guard reads", media)
@@ -50,7 +51,7 @@ func decodeObject(media string, body []byte) (object, error) {
 	return o, nil
 }
 
-func decodeProtobuf(body []byte) (object, error) {
+func decodeProtobuf(body []byte) (Object, error) {
 	typed, gvk, err := scheme.Codecs.UniversalDeserializer().Decode(body, nil, nil)
 	if err != nil {
 		return nil, err
@@ -63,10 +64,10 @@ func decodeProtobuf(body []byte) (object, error) {
 	return o, nil
 }
 
-// kindsOf maps the resources of client-go's scheme to their kinds. It is a
+// Kinds maps the resources of client-go's scheme to their kinds. It is a
 // guess by upstream's own rule for plurals, right for every built-in type (a
 // test compares some odd ones).
-func kindsOf(s *runtime.Scheme) map[schema.GroupVersionResource]schema.GroupVersionKind {
+func Kinds(s *runtime.Scheme) map[schema.GroupVersionResource]schema.GroupVersionKind {
 	kinds := map[schema.GroupVersionResource]schema.GroupVersionKind{}
 	for gvk := range s.AllKnownTypes() {
 		if gvk.Version == runtime.APIVersionInternal {
@@ -78,23 +79,24 @@ func kindsOf(s *runtime.Scheme) map[schema.GroupVersionResource]schema.GroupVers
 	return kinds
 }
 
-// head is what the record wants to know of an object.
-type head struct {
-	apiVersion, kind string
-	name             string
-	generateName     string
-	namespace        string
-	uid              string
-	resourceVersion  string
+// Head is what identifies an object.
+type Head struct {
+	APIVersion, Kind string
+	Name             string
+	GenerateName     string
+	Namespace        string
+	UID              string
+	ResourceVersion  string
 }
 
-func (h head) isStatus() bool { return h.kind == "Status" }
+// IsStatus reports whether it is a Status, which has no ObjectMeta.
+func (h Head) IsStatus() bool { return h.Kind == "Status" }
 
-// readHead reads the head of an encoded object without decoding the rest where
+// ReadHead reads the head of an encoded object without decoding the rest where
 // the encoding allows. It never fails: what it cannot read is empty.
-func readHead(media string, body []byte) head {
+func ReadHead(media string, body []byte) Head {
 	switch media {
-	case mediaJSON:
+	case JSON:
 		var o struct {
 			metav1.TypeMeta `json:",inline"`
 			Metadata        struct {
@@ -102,26 +104,27 @@ func readHead(media string, body []byte) head {
 			} `json:"metadata"`
 		}
 		if json.Unmarshal(body, &o) != nil {
-			return head{}
+			return Head{}
 		}
 		m := o.Metadata
-		return head{o.APIVersion, o.Kind, m.Name, m.GenerateName, m.Namespace, m.UID, m.ResourceVersion}
-	case mediaProtobuf:
+		return Head{o.APIVersion, o.Kind, m.Name, m.GenerateName, m.Namespace, m.UID, m.ResourceVersion}
+	case Protobuf:
 		return readProtobufHead(body)
 	default:
-		o, err := decodeObject(media, body)
+		o, err := Decode(media, body)
 		if err != nil {
-			return head{}
+			return Head{}
 		}
-		return headOf(o)
+		return HeadOf(o)
 	}
 }
 
-func headOf(o object) head {
-	h := head{name: metaString(o, "name"), generateName: metaString(o, "generateName"), namespace: metaString(o, "namespace"),
-		uid: metaString(o, "uid"), resourceVersion: metaString(o, "resourceVersion")}
-	h.apiVersion, _ = o["apiVersion"].(string)
-	h.kind, _ = o["kind"].(string)
+// HeadOf is the Head of a decoded object.
+func HeadOf(o Object) Head {
+	h := Head{Name: MetaString(o, "name"), GenerateName: MetaString(o, "generateName"), Namespace: MetaString(o, "namespace"),
+		UID: MetaString(o, "uid"), ResourceVersion: MetaString(o, "resourceVersion")}
+	h.APIVersion, _ = o["apiVersion"].(string)
+	h.Kind, _ = o["kind"].(string)
 	return h
 }
 
@@ -129,14 +132,14 @@ func headOf(o object) head {
 // the field numbers of ObjectMeta (k8s.io/apimachinery v0.37.1
 // pkg/apis/meta/v1/generated.proto). In a Status or a list, field 1 is a
 // ListMeta, whose fields mean something else.
-func readProtobufHead(body []byte) head {
+func readProtobufHead(body []byte) Head {
 	raw, ok := bytes.CutPrefix(body, []byte(protobufMagic))
 	if !ok {
-		return head{}
+		return Head{}
 	}
 	typeMeta := bytesField(raw, 1)
-	h := head{apiVersion: string(bytesField(typeMeta, 1)), kind: string(bytesField(typeMeta, 2))}
-	if h.isStatus() {
+	h := Head{APIVersion: string(bytesField(typeMeta, 1)), Kind: string(bytesField(typeMeta, 2))}
+	if h.IsStatus() {
 		return h
 	}
 	metadata := bytesField(bytesField(raw, 2), 1)
@@ -159,15 +162,15 @@ func readProtobufHead(body []byte) head {
 		}
 		switch number {
 		case 1:
-			h.name = string(value)
+			h.Name = string(value)
 		case 2:
-			h.generateName = string(value)
+			h.GenerateName = string(value)
 		case 3:
-			h.namespace = string(value)
+			h.Namespace = string(value)
 		case 5:
-			h.uid = string(value)
+			h.UID = string(value)
 		case 6:
-			h.resourceVersion = string(value)
+			h.ResourceVersion = string(value)
 			return h
 		}
 		metadata = metadata[n+taken:]
@@ -198,16 +201,16 @@ func bytesField(message []byte, want protowire.Number) []byte {
 	return nil
 }
 
-// readStatus reads a Status, or returns false if the body is none.
-func readStatus(media string, body []byte) (metav1.Status, bool) {
+// ReadStatus reads a Status, or returns false if the body is none.
+func ReadStatus(media string, body []byte) (metav1.Status, bool) {
 	var status metav1.Status
 	var err error
 	switch media {
-	case mediaJSON:
+	case JSON:
 		err = json.Unmarshal(body, &status)
-	case mediaProtobuf:
+	case Protobuf:
 		err = decodeStrict(media, body, &status)
-	case mediaCBOR:
+	case CBOR:
 		err = direct.Unmarshal(body, &status)
 	default:
 		return status, false
@@ -215,25 +218,27 @@ func readStatus(media string, body []byte) (metav1.Status, bool) {
 	return status, err == nil && status.Kind == "Status"
 }
 
-func metaOf(o object) object {
-	m, _ := o["metadata"].(object)
+// Meta is the metadata of an object; nil where it has none.
+func Meta(o Object) Object {
+	m, _ := o["metadata"].(Object)
 	return m
 }
 
-func metaString(o object, field string) string {
-	s, _ := metaOf(o)[field].(string)
+// MetaString is a field of the metadata that is a string; empty where it is none.
+func MetaString(o Object, field string) string {
+	s, _ := Meta(o)[field].(string)
 	return s
 }
 
-// withMeta returns a copy of o, shallow but for metadata, which edit may
+// WithMeta returns a copy of o, shallow but for metadata, which edit may
 // change. A field set to "" is removed.
-func withMeta(o object, edit func(m object)) object {
-	copied := make(object, len(o))
+func WithMeta(o Object, edit func(m Object)) Object {
+	copied := make(Object, len(o))
 	for k, v := range o {
 		copied[k] = v
 	}
-	m := make(object, len(metaOf(o))+4)
-	for k, v := range metaOf(o) {
+	m := make(Object, len(Meta(o))+4)
+	for k, v := range Meta(o) {
 		m[k] = v
 	}
 	edit(m)
@@ -244,4 +249,9 @@ func withMeta(o object, edit func(m object)) object {
 	}
 	copied["metadata"] = m
 	return copied
+}
+
+// GVR is the type of an object, as schemes name it.
+func GVR(ref state.Ref) schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: ref.Group, Version: ref.Version, Resource: ref.Resource}
 }

@@ -1,11 +1,14 @@
-package guard
+package fakeapi
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/kctl-ctrl/kctl-ctrl/reconcile/guard/wire"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -38,8 +41,8 @@ func TestJSONPatchIsBounded(t *testing.T) {
 		runtime.ReadMemStats(&before)
 		result, err := ApplyJSONPatch(original, c.patch)
 		runtime.ReadMemStats(&after)
-		status, ok := statusOf(err)
-		if !ok || status.Code != c.code {
+		status := apierrors.APIStatus(nil)
+		if !errors.As(err, &status) || status.Status().Code != c.code {
 			t.Errorf("%s: %d bytes, %v, want status %d", name, len(result), err, c.code)
 		}
 		if used := after.TotalAlloc - before.TotalAlloc; used > 100<<20 {
@@ -53,8 +56,7 @@ func TestJSONPatchIsBounded(t *testing.T) {
 
 // All ways by which a JSON patch is applied lead through the one with the limits.
 func TestPatchedIsBounded(t *testing.T) {
-	g := &Guard{}
-	_, err := g.patched(request.Request{Verb: "patch"}, "application/json-patch+json", object{"kind": "ConfigMap"}, copies(18))
+	_, err := API{}.patched(request.Request{Verb: "patch"}, "application/json-patch+json", wire.Object{"kind": "ConfigMap"}, copies(18))
 	if !apierrors.IsInvalid(err) {
 		t.Errorf("the guard answers %v", err)
 	}
