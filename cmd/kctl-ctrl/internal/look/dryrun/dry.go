@@ -46,6 +46,8 @@ func (d *Controllers) Start(ctx context.Context, streams genericiooptions.IOStre
 	if d.options == nil {
 		return look.Started{}, errors.New("kube-controller-manager's defaults cannot be read")
 	}
+	// Also where the cluster cannot be reached: it says what was tried.
+	fmt.Fprintf(streams.ErrOut, "no kctl-ctrl runs loops on this cluster%s: running them dry for %s\n", in.Suffix(), during)
 	run := &engineflags.Options{IOStreams: streams, Kubeconfig: in.Flags, Controllers: d.options}
 	spec, err := run.Spec(state.ModeDryRunClient, engine.Approvals{})
 	if err != nil {
@@ -58,7 +60,6 @@ func (d *Controllers) Start(ctx context.Context, streams genericiooptions.IOStre
 		return look.Started{}, err
 	}
 	closing := func() { engineflags.ShutDown(e, streams.ErrOut) }
-	fmt.Fprintf(streams.ErrOut, "no kctl-ctrl runs loops on this cluster%s: running them dry for %s\n", in.Suffix(), during)
 	progress = console.NewProgress(streams.ErrOut)
 	defer progress.Done()
 	if err := e.Start(ctx); err != nil {
