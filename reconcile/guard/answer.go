@@ -162,10 +162,6 @@ func (t *transport) fetch(req *http.Request, at *url.URL, r request.Request) (wi
 	return o, nil
 }
 
-func groupResource(r request.Request) schema.GroupResource {
-	return schema.GroupResource{Group: r.Object.Group, Resource: r.Object.Resource}
-}
-
 // readResponse reads and closes the body of a response.
 func readResponse(resp *http.Response, limit int64) ([]byte, error) {
 	defer func() { _ = resp.Body.Close() }()

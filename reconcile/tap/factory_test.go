@@ -214,7 +214,9 @@ func TestForeignFactory(t *testing.T) {
 
 type renamed struct {
 	informers.SharedInformerFactory
-	namespace        int
+	//lint:ignore U1000 found by reflection
+	namespace int
+	//lint:ignore U1000 found by reflection
 	tweakListOptions func()
 }
 

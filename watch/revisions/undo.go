@@ -54,7 +54,7 @@ func (h *History) Undo(to int64) (state.RevisionUndo, error) {
 
 func (h *History) undoDeployment(undo state.RevisionUndo, record *unstructured.Unstructured) (state.RevisionUndo, error) {
 	if paused, _, _ := unstructured.NestedBool(h.object.Object, "spec", "paused"); paused {
-		return undo, fmt.Errorf("Deployment %s is paused, so kubectl rollout undo fails: resume it first with 'kubectl rollout resume'", where(h.target))
+		return undo, fmt.Errorf("kubectl rollout undo fails while Deployment %s is paused: resume it first with 'kubectl rollout resume'", where(h.target))
 	}
 	template := h.template(record)
 	if same(template, h.liveTemplate()) {
