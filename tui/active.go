@@ -185,7 +185,7 @@ func planLines(p port.ActivePlan, e *page.Env, w int) []widget.Line {
 	out = append(out, widget.Line{})
 	for _, text := range []string{
 		"Once this process holds the lease, these controllers write to that cluster FOR REAL, in place of kube-controller-manager's. They are restarted for it; dry-run results are discarded.",
-		"A standby kube-controller-manager runs no controllers meanwhile: those not named above do not run at all.",
+		"A standby kube-controller-manager runs nothing meanwhile: controllers not named above do not run.",
 		"When the lease is lost, writes end, the controllers are stopped, and this process observes. It does not rejoin the election on its own.",
 		"esc leaves everything as it is.",
 	} {

@@ -63,7 +63,7 @@ func TestScreenWritesForReal(t *testing.T) {
 	c.deploy(t, "web")
 	w := c.way(t, "a")
 	x := onContested(t, w, 110, 30, "--active", "--controllers=deployment,replicaset")
-	x.shows("Write to context contested for real?", "held by", "deployment, replicaset", "do not run at all", "Type the name of the context:", "DRY-RUN=CLIENT")
+	x.shows("Write to context contested for real?", "held by", "deployment, replicaset", "not named above do not run", "Type the name of the context:", "DRY-RUN=CLIENT")
 
 	x.press("contest<enter>").shows("Active mode is refused", `"contest" was typed, and the context is "contested"`)
 	if v := rule(c.requests(t), shortDeadline); len(v.terms) != 0 || len(v.writes) != 0 {
@@ -80,7 +80,7 @@ func TestScreenWritesForReal(t *testing.T) {
 	// The queue in hand is that of the loop which writes, not of the one before.
 	x.press("1/^deployment<enter>").shows("> deployment").press("P").shows("PAUSED")
 	c.deploy(t, "held")
-	x.press("Q/held<enter>").shows("filter: held", "> ready ", "default/held").press("s")
+	x.press("Q/held<enter>").shows("/held", "> ready ", "default/held").press("s")
 	await(t, "a Deployment is rolled out by a step", func() bool { return c.rolledOut(t, "held") })
 
 	x.press("q").shows("Quit, stop the controllers and release the lease?").press("n").shows("Nothing was done", " ACTIVE ")

@@ -123,8 +123,8 @@ func TestSpecsOfLoops(t *testing.T) {
 		if diff := cmp.Diff(d.queueNames(), append([]string{}, all...)); diff != "" {
 			t.Errorf("%s: its queues and those of its loops:\n%s", d.Name, diff)
 		}
-		if _, err := d.Specs("nobody"); err == nil || !strings.Contains(err.Error(), "no loop") {
-			t.Errorf("%s: the queues of a loop that it does not have: %v", d.Name, err)
+		if _, err := d.Specs("nobody"); err == nil || !strings.Contains(err.Error(), "no part") {
+			t.Errorf("%s: the queues of a part that it does not have: %v", d.Name, err)
 		}
 	}
 }

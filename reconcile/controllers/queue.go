@@ -66,7 +66,7 @@ func (d *Descriptor) Loops() []string {
 // upstream's constructor returns. Some loops have none.
 func (d *Descriptor) Specs(loop string) ([]tap.Spec, error) {
 	if !slices.Contains(d.Loops(), loop) {
-		return nil, fmt.Errorf("%s has no controller %q", d.Name, loop)
+		return nil, fmt.Errorf("%s has no part %q", d.Name, loop)
 	}
 	var specs []tap.Spec
 	for _, q := range d.Queues {
