@@ -28,7 +28,7 @@ func TestWhatHasChangedWhileStandingBy(t *testing.T) {
 	}{
 		"upgraded": {func(_ *testing.T, p *instance) {
 			p.set(answer("/version", `{"major":"1","minor":"40","gitVersion":"v1.40.0"}`))
-		}, "the API server is 1.40"},
+		}, "unsupported API server version 1.40"},
 		"a right less": {func(_ *testing.T, p *instance) {
 			p.set(answer("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
 				`{"kind":"SelfSubjectAccessReview","apiVersion":"authorization.k8s.io/v1","spec":{},"status":{"allowed":false}}`))

@@ -103,7 +103,7 @@ func TestScreenShowsTheLoopsAtWork(t *testing.T) {
 	s.kubectl("-n", "shop", "rollout", "status", "deployment/web")
 	x.press("6").shows("Revisions: 3 histories", "at #2").press("/web<enter>").shows("> + Deployment/web").press("<enter>").shows("- Deployment/web", "#1").press("jjd").shows("revision 1 → live", "shop/web:1.4.2", "web:9.9").press("<esc>").shows("3 histories")
 
-	x.press("1").press("/replicaset<enter>").shows("filter: replicaset", "> replicaset ").press("P").shows("PAUSED")
+	x.press("1").press("/^replicaset$<enter>").shows("/^replicaset$", "> replicaset ").press("P").shows("PAUSED")
 	before := s.kubectl("-n", "shop", "get", "pods", "-l", "app=web", "-o", "name")
 	s.kubectl("-n", "shop", "scale", "deployment/web", "--replicas=7")
 	x.press("Q").shows("Queues of replicaset", "ready ", "shop/web-")

@@ -312,7 +312,7 @@ func TestUnschedulablePodIsIdleAndReported(t *testing.T) {
 			}
 		}
 		if len(got) == 2 && strings.Contains(got[0], "big Unschedulable 0/2 nodes are available: 2 Insufficient cpu") &&
-			strings.Contains(got[1], `foreign OtherScheduler its scheduler "mine"`) {
+			strings.Contains(got[1], `foreign OtherScheduler scheduler "mine" is not simulated`) {
 			return ""
 		}
 		return fmt.Sprintf("%q", got)

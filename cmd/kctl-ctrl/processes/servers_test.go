@@ -38,8 +38,8 @@ func TestServersThatDoNotHelp(t *testing.T) {
 		want   []string // one of them
 	}{
 		"busy for an hour":        {answer(429, "application/json", status("429", "later"), "Retry-After", "3600"), []string{"rate-limited by the API server (429)"}},
-		"unavailable for an hour": {answer(503, "application/json", status("503", "later"), "Retry-After", "3600"), []string{"the server has trouble"}},
-		"gateway":                 {answer(504, "application/json", status("504", "later")), []string{"the server has trouble"}},
+		"unavailable for an hour": {answer(503, "application/json", status("503", "later"), "Retry-After", "3600"), []string{"the server is not healthy"}},
+		"gateway":                 {answer(504, "application/json", status("504", "later")), []string{"the server is not healthy"}},
 		"redirect": {
 			func(w http.ResponseWriter, r *http.Request) {
 				http.Redirect(w, r, elsewhere.URL+r.URL.Path, http.StatusTemporaryRedirect)

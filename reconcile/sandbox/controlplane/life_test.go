@@ -199,7 +199,7 @@ func TestTooFewOpenFiles(t *testing.T) {
 	command := exec.Command("sh", "-c", `ulimit -n 64 && exec "$0"`, os.Args[0])
 	command.Env = append(os.Environ(), holdEnv+"="+filepath.Join(t.TempDir(), "config"))
 	out, err := command.CombinedOutput()
-	if text := string(out); err == nil || strings.Count(text, "\n") != 1 || !strings.Contains(text, "no more than 64 files may be open") || !strings.Contains(text, "ulimit -n 1024") {
+	if text := string(out); err == nil || strings.Count(text, "\n") != 1 || !strings.Contains(text, "open file limit 64 is too low") || !strings.Contains(text, "ulimit -n 1024") {
 		t.Errorf("%v, %s", err, text)
 	}
 }
