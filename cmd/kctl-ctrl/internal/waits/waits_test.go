@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -66,10 +67,15 @@ func TestProgressElsewhere(t *testing.T) {
 		p.Line("connecting to staging")
 		time.Sleep(4 * time.Second)
 		p.Line("control plane ready, \x1b[2Jnow")
-		awaits := ""
-		p.Await(func() string { return awaits })
+		var syncing atomic.Bool
+		p.Await(func() string {
+			if syncing.Load() {
+				return "1 informer to sync: \x1b[2Jpods"
+			}
+			return ""
+		})
 		time.Sleep(2 * time.Second)
-		awaits = "1 informer to sync: \x1b[2Jpods"
+		syncing.Store(true)
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
 		p.Done()
